@@ -1,0 +1,1 @@
+"""letta-lineage: memory for tree-searching research agents that no sibling branch can reach."""

@@ -1,0 +1,1 @@
+"""The embedder port and its adapters."""
