@@ -1,0 +1,1 @@
+"""The test suite; `tests.support` holds the real servers it runs against."""
