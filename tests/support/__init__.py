@@ -1,1 +1,1 @@
-"""Real servers, a client and a tree factory for the tests; nothing here stands in for a real part."""
+"""Real servers, a client and a tree factory; nothing here stands in for a real part."""

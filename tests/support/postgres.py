@@ -127,7 +127,7 @@ class Postgres:
             connection.execute(statement)
 
     def create_database(self, *, template: str = "template1") -> str:
-        """Create a database as a copy of `template` (which nobody may be using); return its name."""
+        """Copy `template` (which nobody may be using) into a new database; return its name."""
         name = f"t_{uuid.uuid4().hex}"
         self.execute(
             sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
