@@ -1,13 +1,8 @@
-"""Durable writes on a slower disk, against a service that commits each request by itself."""
-
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+"""Durable writes on a slower disk, against the service when it commits each request by itself."""
 
 from bench import experiment, slow_sync
 from bench.measures import AtLeast, Findings, Goal, speed
 from bench.progress import say
-from bench.servers import Server, free_port, running
 from bench.stages import Stage
 
 GOALS: dict[int, dict[str, Goal]] = {32: {"rate": AtLeast(3.5)}}
@@ -20,9 +15,12 @@ def measure(stage: Stage) -> Findings:
         findings.notes.append(reason)
         return findings
     slower = slow_sync.preload(stage.work)
+    entries = experiment.SCOPE_ENTRIES
     with (
-        stage.service(entries=experiment.SCOPE_ENTRIES, name="slow", env=slower) as service,
-        _one_commit_service(stage, env=slower) as rival,
+        stage.service(entries=entries, name="slow", env=slower) as service,
+        stage.service(
+            entries=entries, name="slow-one-commit", env=slower, module="bench.one_commit"
+        ) as rival,
     ):
         for clients in (1, 8, 32):
             say(f"writes with slower syncs, {clients} clients")
@@ -40,17 +38,3 @@ def measure(stage: Stage) -> Findings:
                 )
             )
     return findings
-
-
-@contextmanager
-def _one_commit_service(stage: Stage, *, env: dict[str, str]) -> Iterator[Server]:
-    port = free_port()
-    with running(
-        [sys.executable, "-m", "bench.one_commit", str(port), str(stage.work / "one-commit")],
-        port=port,
-        health="/readyz",
-        log=stage.work / "one-commit.log",
-        env=env,
-    ) as server:
-        experiment.plant(port, entries=experiment.SCOPE_ENTRIES)
-        yield server

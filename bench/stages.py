@@ -72,7 +72,12 @@ class Stage:
 
     @contextmanager
     def service(
-        self, *, entries: int, name: str, env: Mapping[str, str] | None = None
+        self,
+        *,
+        entries: int,
+        name: str,
+        env: Mapping[str, str] | None = None,
+        module: str = "app.cli",
     ) -> Iterator[Server]:
         """Start a service of one's own on a new database and fill it."""
         port = free_port()
@@ -83,7 +88,7 @@ class Stage:
             "LINEAGE_CACHE_BYTES": str(CACHE_MIB * 1024 * 1024),
         }
         with running(
-            [sys.executable, "-m", "app.cli", "serve"],
+            [sys.executable, "-m", module, "serve"],
             port=port,
             health="/readyz",
             log=self.work / f"{name}.log",
