@@ -28,8 +28,9 @@ from tests.support.ports import LOOPBACK
 from tests.support.wait import wait_until
 
 SUPERUSER = "postgres"
-SOCKET_NAME = ".s.PGSQL.5432"
+PORT = "5432"  # names the socket file; nothing listens on TCP
 SERVER_SETTINGS: Mapping[str, str] = {
+    "port": PORT,
     "listen_addresses": "",  # the unix socket alone: no port to race for, nobody else can reach it
     "fsync": "off",  # the tests kill processes, not machines: what the kernel has is not lost
     "shared_buffers": "32MB",
@@ -45,15 +46,20 @@ class Binaries:
     folder: Path
     account: str | None
 
-    def run_as(self) -> dict[str, object]:
-        """Return the arguments of `subprocess` that give up root, where we are root."""
-        if self.account is None:
-            return {}
-        return {
-            "user": self.account,
-            "group": pwd.getpwnam(self.account).pw_gid,
-            "extra_groups": [],
-        }
+    def launch(self, program: str, *arguments: str | Path, log: Path) -> subprocess.Popen[bytes]:
+        """Start a program that adds its output to `log`."""
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                [self.folder / program, *arguments],
+                env={"PATH": os.defpath},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C is for the test run, which then stops the server
+                user=self.account,
+                group=None if self.account is None else pwd.getpwnam(self.account).pw_gid,
+                extra_groups=None if self.account is None else [],
+            )
 
 
 class Postgres:
@@ -67,12 +73,11 @@ class Postgres:
         self._log = self._home / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._binaries = _binaries(self._home)
-        self._initialise()
 
     @property
     def socket_path(self) -> Path:
         """The unix socket the server listens on."""
-        return self._home / SOCKET_NAME
+        return self._home / f".s.PGSQL.{PORT}"
 
     @property
     def pid(self) -> int | None:
@@ -88,22 +93,12 @@ class Postgres:
 
     def start(self) -> None:
         """Start the server and return when it answers; RuntimeError with its log if it ends."""
-        settings = [word for pair in SERVER_SETTINGS.items() for word in ("-c", "=".join(pair))]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [
-                    self._binaries.folder / "postgres",
-                    "-D",
-                    self._data,
-                    "-k",
-                    self._home,
-                    *settings,
-                ],
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C is for the test run, which then stops the server
-                **self._binaries.run_as(),  # type: ignore[call-overload]
-            )
+        if not self._data.exists():
+            self._initialise()
+        settings = [f"--{name}={value}" for name, value in SERVER_SETTINGS.items()]
+        self._process = self._binaries.launch(
+            "postgres", "-D", self._data, "-k", self._home, *settings, log=self._log
+        )
         wait_until(self._answers, describe=self._describe)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
@@ -150,7 +145,11 @@ class Postgres:
             self.drop_database(name)
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(
@@ -162,21 +161,16 @@ class Postgres:
         self.close()
 
     def _initialise(self) -> None:
-        command = [self._binaries.folder / "initdb", "-D", self._data, "-U", SUPERUSER]
         options = ["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
-        done = subprocess.run(
-            [*command, *options],
-            capture_output=True,
-            text=True,
-            check=False,
-            **self._binaries.run_as(),  # type: ignore[call-overload]
+        initdb = self._binaries.launch(
+            "initdb", "-D", self._data, "-U", SUPERUSER, *options, log=self._log
         )
-        if done.returncode:
-            raise RuntimeError(f"initdb failed: {done.stdout}{done.stderr}")
+        if initdb.wait():
+            raise RuntimeError(f"initdb failed: {self._log.read_text()}")
 
     def _connect(self, database: str) -> "psycopg.Connection[tuple[object, ...]]":
         return psycopg.connect(
-            host=str(self._home), user=SUPERUSER, dbname=database, autocommit=True
+            host=str(self._home), port=PORT, user=SUPERUSER, dbname=database, autocommit=True
         )
 
     def _answers(self) -> bool:
@@ -206,7 +200,8 @@ def _binaries(home: Path) -> Binaries:
     shutil.copytree(package / "pginstall18", programs, ignore=shutil.ignore_patterns("*.a"))
     libraries = f"{package.name}.libs"  # found by the programs relative to themselves
     shutil.copytree(package.parent / libraries, home / libraries)
-    shutil.chown(home, "nobody")
+    for path in (home, *home.rglob("*")):
+        shutil.chown(path, "nobody")
     return Binaries(programs / "bin", account="nobody")
 
 
