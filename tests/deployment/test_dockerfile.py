@@ -1,6 +1,3 @@
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +12,7 @@ from tests.deployment.files import (
     only,
     read_dockerfile,
 )
+from tests.deployment.health import run_health_check
 from tests.support.ports import LOOPBACK, port_of, reserve_port
 
 IMAGE = read_dockerfile()
@@ -40,17 +38,6 @@ def health_endpoint(status: int) -> Iterator[int]:
         finally:
             server.shutdown()
             thread.join()
-
-
-def run_health_check(port: int) -> int:
-    """Run the image's health check as a plain process, with a proxy that it must not ask."""
-    program, *arguments = only("HEALTHCHECK", final_stage(IMAGE)).exec_form
-    assert program == "python"
-    environment = os.environ | {"LINEAGE_PORT": str(port), "http_proxy": "http://127.0.0.1:9"}
-    command = [sys.executable, *arguments]
-    return subprocess.run(
-        command, env=environment, stderr=subprocess.DEVNULL, timeout=30, check=False
-    ).returncode
 
 
 def test_the_health_check_passes_while_the_service_is_alive() -> None:
