@@ -46,6 +46,7 @@ bench: $(DEV) ## Measure the service against a plain endpoint (BENCH_ARGS="--qui
 	$(BIN)/python -m bench $(BENCH_ARGS)
 
 openapi: $(RUNTIME) ## Write openapi/openapi.json anew from the routes
+	@mkdir -p openapi
 	$(BIN)/letta-lineage openapi > openapi/openapi.json.new
 	mv openapi/openapi.json.new openapi/openapi.json
 
