@@ -37,9 +37,8 @@ class Endpoint:
     """Gives each request the next answer of `script`, and `otherwise` when that has run out."""
 
     def __init__(self, otherwise: Answer) -> None:
-        self.script: deque[Answer] = deque()
-        self.otherwise = otherwise
-        self.requests: list[Request] = []
+        self._acts = 0
+        self.begin(otherwise)
         self._socket = socket.create_server((LOOPBACK, 0))
         config = uvicorn.Config(self._answer, interface="asgi3", lifespan="off", log_config=None)
         self._server = uvicorn.Server(config)
@@ -47,8 +46,20 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """Where it listens, with the path that clients are configured with."""
-        return f"http://{LOOPBACK}:{port_of(self._socket)}/v1"
+        """What a client is configured with; good until the next `begin`."""
+        return f"http://{LOOPBACK}:{port_of(self._socket)}{self.path}"
+
+    @property
+    def path(self) -> str:
+        """The path of `url`."""
+        return f"/{self._acts}/v1"
+
+    def begin(self, otherwise: Answer) -> None:
+        """Start anew at another path, so that a request left over from a test disturbs no other."""
+        self._acts += 1
+        self.script: deque[Answer] = deque()
+        self.otherwise = otherwise
+        self.requests: list[Request] = []
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -75,6 +86,9 @@ class Endpoint:
             assert message["type"] == "http.request"
             body += message["body"]
             more = message["more_body"]
+        if not scope["path"].startswith(self.path):
+            await content(b"", status=404)(Request(scope["path"], {}, {}), receive, send)
+            return
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         request = Request(scope["path"], headers, json.loads(body))
         self.requests.append(request)
