@@ -38,6 +38,10 @@ MEASURING: Mapping[Section, Callable[[Stage], Findings]] = {
 }
 
 
+cli = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@cli.command()
 def main(
     sections: Annotated[list[Section] | None, typer.Argument(help="All, if none is named.")] = None,
     *,
@@ -49,13 +53,16 @@ def main(
     measuring went well, not that the goals were reached.
     """
     effort = QUICK if quick else FULL
+    found: list[Findings] = []
     with stage(effort) as everything:
         disk_us = sync_us(everything.work)
-        found = [MEASURING[section](everything) for section in sections or Section]
-    report = render(found, effort=effort, sync_us=disk_us)
-    sys.stdout.write(report)
-    say(f"kept in {save(report, RESULTS_DIR)}")
+        try:
+            found.extend(MEASURING[section](everything) for section in sections or Section)
+        finally:  # a section that fails takes nothing from those before it
+            report = render(found, effort=effort, sync_us=disk_us)
+            sys.stdout.write(report)
+            say(f"kept in {save(report, RESULTS_DIR)}")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    cli()

@@ -114,7 +114,7 @@ def _search(node: str, question: str, *, include_self: bool) -> bytes:
 
 
 def _sibling_sizes(entries: int) -> list[int]:
-    full, rest = divmod(max(entries - SCOPE_ENTRIES, 0), SIBLING_ENTRIES)
+    full, rest = divmod(entries - SCOPE_ENTRIES, SIBLING_ENTRIES)
     return [SIBLING_ENTRIES] * full + [rest] * bool(rest)
 
 

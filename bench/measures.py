@@ -77,6 +77,11 @@ class Findings:
     notes: list[str] = field(default_factory=list)
 
 
+def counted(clients: int) -> str:
+    """Return '1 client', '8 clients'."""
+    return f"{clients} client{'s' * (clients > 1)}"
+
+
 def interleaved(pairs: int, *measured: Callable[[], Measured]) -> list[list[Measured]]:
     """Take turns: measure each once a round, starting with another one every round.
 

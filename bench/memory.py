@@ -17,8 +17,8 @@ def measure(stage: Stage) -> Findings:
     if sys.platform != "linux":
         findings.notes.append("Memory was left out: it is read from /proc, which needs Linux.")
         return findings
-    with stage.service(entries=0, name="memory-start") as empty:
-        at_start = empty.resident_mib()
+    with stage.service(entries=experiment.SCOPE_ENTRIES, name="memory-start") as small:
+        at_start = small.resident_mib()
     with stage.service(entries=ENTRIES, name="memory") as service:
         filled = service.resident_mib()
         say("memory after searches and writes")
@@ -29,7 +29,7 @@ def measure(stage: Stage) -> Findings:
         written = service.resident_mib()
         peak = service.peak_resident_mib()
     for what, mib in (
-        ("started, empty", at_start),
+        (f"started, {experiment.SCOPE_ENTRIES} entries", at_start),
         (f"{ENTRIES:,} entries written", filled),
         ("searched from every node", searched),
     ):

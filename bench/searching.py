@@ -1,7 +1,7 @@
 """Searches against the plain endpoint: what a worker waits for, and how many there can be."""
 
 from bench import experiment
-from bench.measures import AtLeast, AtMost, Findings, Goal, speed
+from bench.measures import AtLeast, AtMost, Findings, Goal, counted, speed
 from bench.progress import say
 from bench.stages import Stage
 
@@ -17,14 +17,14 @@ def measure(stage: Stage) -> Findings:
     service, plain = stage.filled(ENTRIES), stage.plain()
     findings = Findings(f"Searches: {ENTRIES:,} entries, {experiment.SCOPE_ENTRIES} in scope")
     for clients in (1, 8, 32):
-        say(f"searches, {clients} clients")
+        say(f"searches, {counted(clients)}")
         ours, base = stage.take_turns(
             experiment.searches(service.port, clients=clients),
             experiment.plain(plain.port, clients=clients),
         )
         findings.measures.extend(
             speed(
-                f"searches, {clients} clients",
+                f"searches, {counted(clients)}",
                 ours,
                 base,
                 base_name="plain",

@@ -1,7 +1,7 @@
 """Durable writes on a slower disk, against the service when it commits each request by itself."""
 
 from bench import experiment, slow_sync
-from bench.measures import AtLeast, Findings, Goal, speed
+from bench.measures import AtLeast, Findings, Goal, counted, speed
 from bench.progress import say
 from bench.stages import Stage
 
@@ -23,14 +23,14 @@ def measure(stage: Stage) -> Findings:
         ) as rival,
     ):
         for clients in (1, 8, 32):
-            say(f"writes with slower syncs, {clients} clients")
+            say(f"writes with slower syncs, {counted(clients)}")
             ours, base = stage.take_turns(
                 experiment.writes(service.port, clients=clients),
                 experiment.writes(rival.port, clients=clients),
             )
             findings.measures.extend(
                 speed(
-                    f"writes with slower syncs, {clients} clients",
+                    f"writes with slower syncs, {counted(clients)}",
                     ours,
                     base,
                     base_name="one commit a request",

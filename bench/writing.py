@@ -3,7 +3,7 @@
 from functools import partial
 
 from bench import experiment
-from bench.measures import AtLeast, Findings, Goal, interleaved, speed
+from bench.measures import AtLeast, Findings, Goal, counted, interleaved, speed
 from bench.progress import say
 from bench.stages import Stage
 
@@ -17,14 +17,14 @@ def measure(stage: Stage) -> Findings:
     findings = Findings("Durable writes, one entry a request, every client on its own node")
     with stage.service(entries=ENTRIES, name="writes") as service:
         for clients in (1, 8, 32):
-            say(f"writes, {clients} clients")
+            say(f"writes, {counted(clients)}")
             ours, base = stage.take_turns(
                 experiment.writes(service.port, clients=clients),
                 experiment.plain(plain.port, clients=clients),
             )
             findings.measures.extend(
                 speed(
-                    f"writes, {clients} clients",
+                    f"writes, {counted(clients)}",
                     ours,
                     base,
                     base_name="plain",
