@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+Vector = NDArray[np.float32]
 Vectors = NDArray[np.float32]
 
 
@@ -16,6 +17,14 @@ class EmbedderUnavailable(Exception):
         super().__init__(reason)
         self.reason = reason
         self.retry_after_s = retry_after_s
+
+
+class EmbedderRefused(Exception):
+    """The embedder will have one of the texts not now and not later; `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Embedder(Protocol):
@@ -36,7 +45,8 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row a text, shape (len(texts), dimensions), each of length 1.
 
-        A text without any known token is a row of zeros. Raises EmbedderUnavailable.
+        A text without any known token is a row of zeros. Raises EmbedderUnavailable, or
+        EmbedderRefused where it is the texts that are at fault.
         """
 
     async def close(self) -> None:

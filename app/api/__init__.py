@@ -1,0 +1,1 @@
+"""HTTP only: routes, schemas, authentication and problem documents."""

@@ -1,0 +1,83 @@
+"""The HTTP application around the use cases."""
+
+from collections.abc import Sequence
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.api import checkpoints, core_memory, docs, health, memory, nodes, operations, trace
+from app.api.callers import Doorkeeper
+from app.api.gate import Gate
+from app.api.metrics import Metrics
+from app.api.problems import METHOD_NOT_ALLOWED, error_response, problem_response
+from app.api.telemetry import Telemetry
+from app.lineage.errors import InvalidInput, LineageError, UnknownPath
+
+ROUTERS = (checkpoints, nodes, memory, trace, core_memory, operations, health)
+
+
+def add_http(
+    app: FastAPI, *, doorkeeper: Doorkeeper, metrics: Metrics, max_body_bytes: int
+) -> None:
+    """Give the application its routes, its gate, its telemetry and its problem documents."""
+    for module in ROUTERS:
+        app.include_router(module.router)
+    docs.add_docs(app)
+    app.add_exception_handler(LineageError, _on_lineage_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    # The last one added is the outermost.
+    app.add_middleware(Gate, doorkeeper=doorkeeper, max_body_bytes=max_body_bytes)
+    app.add_middleware(Telemetry, metrics=metrics)
+
+
+async def _on_lineage_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, LineageError)
+    return error_response(error, request_id=request.state.request_id)
+
+
+async def _on_validation_error(request: Request, error: Exception) -> Response:
+    """Say where and why, without the value: it may be long, or not fit to be sent."""
+    assert isinstance(error, RequestValidationError)
+    found = [(list(item["loc"]), item["msg"]) for item in error.errors()]
+    return error_response(_InvalidFields(found), request_id=request.state.request_id)
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    """Answer what the framework refuses by itself: an unknown path, a wrong method."""
+    assert isinstance(error, HTTPException)
+    request_id = request.state.request_id
+    if error.status_code == METHOD_NOT_ALLOWED.status:
+        return problem_response(
+            "method-not-allowed",
+            METHOD_NOT_ALLOWED,
+            detail=f"{request.method} is not allowed here.",
+            request_id=request_id,
+            headers=error.headers,
+        )
+    if error.status_code == UNKNOWN_PATH_STATUS:
+        return error_response(UnknownPath("Nothing is at this path."), request_id=request_id)
+    raise error
+
+
+UNKNOWN_PATH_STATUS = 404
+
+
+class _InvalidFields(InvalidInput):
+    """Several fields break rules."""
+
+    def __init__(self, found: Sequence[tuple[list[str | int], str]]) -> None:
+        first_place, first = found[0]
+        super().__init__(f"{'.'.join(map(str, first_place))}: {first}", place=first_place)
+        self._found = found
+
+    @classmethod
+    def slug(cls) -> str:
+        """It is the same kind of problem."""
+        return InvalidInput.slug()
+
+    @property
+    def extra(self) -> dict[str, object]:
+        return {"errors": [{"loc": place, "msg": message} for place, message in self._found]}

@@ -1,0 +1,1 @@
+"""The archive port and its adapters."""

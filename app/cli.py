@@ -1,0 +1,64 @@
+"""The command line: letta-lineage."""
+
+import json
+import sys
+
+import typer
+import uvicorn
+
+from app.logs import configure_logs
+from app.main import StartRefused, check_start, create_app
+from app.settings import Settings, SettingsError, read_settings
+
+# How long requests on their way may take to end once the service is told to stop.
+GRACE_S = 5
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Ancestor-scoped, copy-on-write memory for trees of research agents.",
+)
+
+
+@app.callback()
+def root() -> None:
+    """Serve letta-lineage, or talk to a running one."""
+
+
+@app.command()
+def serve() -> None:
+    """Migrate the database and serve until told to stop. Settings come from the environment."""
+    try:
+        settings = read_settings()
+        check_start(settings)
+    except (SettingsError, StartRefused) as error:
+        print(f"letta-lineage: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    configure_logs(settings.log_level)
+    uvicorn.run(
+        create_app(settings),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        # The service logs requests itself, with their ids.
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+
+
+@app.command()
+def openapi() -> None:
+    """Print the OpenAPI description of the service."""
+    document = create_app(Settings(_env_file=None)).openapi()
+    print(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

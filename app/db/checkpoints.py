@@ -1,0 +1,206 @@
+"""Rows of checkpoints."""
+
+import secrets
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    bindparam,
+    delete,
+    exists,
+    func,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from app.db.instants import now_us
+from app.db.rows import to_checkpoint
+from app.db.tables import (
+    access_log,
+    checkpoints,
+    core_blocks,
+    entries,
+    idempotent_answers,
+    node_tokens,
+    nodes,
+)
+from app.lineage.checkpoint import Checkpoint, Counts
+from app.lineage.errors import CheckpointConflict, UnknownCheckpoint
+
+# Children first: no row is ever without its parent.
+OWNED = (access_log, idempotent_answers, node_tokens, core_blocks, entries, nodes)
+
+SELECT_STATE = select(
+    checkpoints.c.incarnation,
+    checkpoints.c.generation,
+    checkpoints.c.changes,
+    checkpoints.c.index_epoch,
+).where(checkpoints.c.id == bindparam("checkpoint"))
+
+Position: TypeAlias = tuple[int, str]
+
+
+def find(connection: Connection, checkpoint: str) -> Checkpoint | None:
+    """Return a checkpoint, None where there is none."""
+    row = _row(connection, checkpoints.c.id == checkpoint)
+    return None if row is None else to_checkpoint(row)
+
+
+def get(connection: Connection, checkpoint: str) -> Checkpoint:
+    """Return a checkpoint; UnknownCheckpoint where there is none."""
+    if (found := find(connection, checkpoint)) is None:
+        raise UnknownCheckpoint(checkpoint)
+    return found
+
+
+def lock(connection: Connection, checkpoint: str) -> RowMapping:
+    """Return a checkpoint's row, held until the transaction ends: its changes come one by one."""
+    query = select(checkpoints).where(checkpoints.c.id == checkpoint).with_for_update()
+    if (row := connection.execute(query).mappings().one_or_none()) is None:
+        raise UnknownCheckpoint(checkpoint)
+    return row
+
+
+def create(
+    connection: Connection,
+    checkpoint: str,
+    *,
+    derived: bool,
+    path: str | None,
+    name: str | None,
+    metadata: str,
+) -> tuple[Checkpoint, bool]:
+    """Return the checkpoint of this id or path and whether it was made now.
+
+    An id with another path is CheckpointConflict, and so is a path that belongs to another id,
+    unless the id was `derived` by us. Racing creates are settled by the keys, not by a look before.
+    """
+    values: dict[str, Any] = {
+        "id": checkpoint,
+        "incarnation": secrets.token_hex(8),
+        "path": path,
+        "name": name,
+        "metadata": metadata,
+        "created_us": now_us(),
+        "changes": 0,
+        "last_entry_us": 0,
+        "generation": 0,
+        "model": None,
+        "dimensions": None,
+        "index_epoch": 1,
+        "core_version": 0,
+    }
+    made = _insert_unless_there(connection, values) == 1
+    return to_checkpoint(_same(connection, checkpoint, path, derived=derived)), made
+
+
+def page(connection: Connection, *, limit: int, after: Position | None) -> Sequence[Checkpoint]:
+    """Return checkpoints, oldest first, from behind a position (created_us, id)."""
+    place = tuple_(checkpoints.c.created_us, checkpoints.c.id)
+    query = select(checkpoints).order_by(checkpoints.c.created_us, checkpoints.c.id).limit(limit)
+    if after is not None:
+        query = query.where(place > after)
+    return [to_checkpoint(row) for row in connection.execute(query).mappings()]
+
+
+def count(connection: Connection, checkpoint: Checkpoint) -> Counts:
+    """Count a checkpoint's nodes and entries."""
+    epoch = checkpoint.index_epoch
+    of_nodes = select(func.count()).select_from(nodes).where(nodes.c.checkpoint_id == checkpoint.id)
+    of_entries = select(
+        func.count(),
+        func.count().filter(entries.c.index_epoch < epoch),
+        func.count().filter(entries.c.index_epoch == epoch, entries.c.refused.is_not(None)),
+    ).where(entries.c.checkpoint_id == checkpoint.id)
+    total, pending, refused = connection.execute(of_entries).one()
+    return Counts(connection.execute(of_nodes).scalar_one(), total, pending, refused)
+
+
+def state(connection: Connection, checkpoint: str) -> tuple[str, int, int, int] | None:
+    """Return incarnation, generation, changes and index epoch: what caches are checked against."""
+    row = connection.execute(SELECT_STATE, {"checkpoint": checkpoint}).one_or_none()
+    return None if row is None else tuple(row)
+
+
+def void_caches(connection: Connection, checkpoint: str) -> None:
+    """Tell the other replicas that what they cache of the checkpoint is void."""
+    connection.execute(
+        update(checkpoints)
+        .where(checkpoints.c.id == checkpoint)
+        .values(generation=checkpoints.c.generation + 1)
+    )
+
+
+def begin_reindex(connection: Connection, checkpoint: str, *, model: str, dimensions: int) -> None:
+    """Make every entry of the checkpoint pending, to be indexed with this model."""
+    connection.execute(
+        update(checkpoints)
+        .where(checkpoints.c.id == checkpoint)
+        .values(
+            index_epoch=checkpoints.c.index_epoch + 1,
+            generation=checkpoints.c.generation + 1,
+            model=model,
+            dimensions=dimensions,
+        )
+    )
+
+
+def with_pending(connection: Connection, *, model: str) -> list[Checkpoint]:
+    """Return the checkpoints that have entries to index and may be indexed with this model."""
+    waiting = exists().where(
+        entries.c.checkpoint_id == checkpoints.c.id,
+        entries.c.index_epoch < checkpoints.c.index_epoch,
+    )
+    query = select(checkpoints).where(
+        waiting, checkpoints.c.model.is_(None) | (checkpoints.c.model == model)
+    )
+    return [to_checkpoint(row) for row in connection.execute(query).mappings()]
+
+
+def advance(connection: Connection, checkpoint: str, *, changes: int, **values: str | int) -> None:
+    """Give out so many change numbers, and set columns beside; the caller holds the lock."""
+    connection.execute(
+        update(checkpoints)
+        .where(checkpoints.c.id == checkpoint)
+        .values(changes=checkpoints.c.changes + changes, **values)
+    )
+
+
+def purge(connection: Connection, checkpoint: str) -> None:
+    """Delete the checkpoint and all that is its own; UnknownCheckpoint where there is none."""
+    lock(connection, checkpoint)
+    for table in OWNED:
+        connection.execute(delete(table).where(table.c.checkpoint_id == checkpoint))
+    connection.execute(delete(checkpoints).where(checkpoints.c.id == checkpoint))
+
+
+def _insert_unless_there(connection: Connection, values: dict[str, Any]) -> int:
+    """Insert the row unless its id or path is taken; return how many rows that made."""
+    insert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
+    statement = insert(checkpoints).values(values).on_conflict_do_nothing()
+    return connection.execute(statement).rowcount
+
+
+def _same(
+    connection: Connection, checkpoint: str, path: str | None, *, derived: bool
+) -> RowMapping:
+    """Return the stored row that the request names, or say what stands in its place."""
+    row = _row(connection, checkpoints.c.id == checkpoint)
+    if row is not None and (path is None or row["path"] == path):
+        return row
+    holder = None if path is None else _row(connection, checkpoints.c.path == path)
+    if holder is not None and derived:
+        return holder
+    if holder is not None:
+        raise CheckpointConflict(f"The path belongs to checkpoint {holder['id']!r}.")
+    raise CheckpointConflict(f"Checkpoint {checkpoint!r} exists with another path.")
+
+
+def _row(connection: Connection, condition: ColumnElement[bool]) -> RowMapping | None:
+    return connection.execute(select(checkpoints).where(condition)).mappings().one_or_none()

@@ -1,0 +1,44 @@
+"""The database's own failures, turned into one of ours without a word of SQL, path or host."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app.lineage.errors import LedgerUnavailable
+
+# What the drivers say, and what it means to the person who has to mend it.
+MEANINGS = (
+    ("disk is full", "the disk is full"),
+    ("disk i/o error", "the disk cannot be written"),
+    ("readonly database", "the database is read-only"),
+    ("read-only transaction", "the database is read-only"),
+    ("unable to open database", "the database file cannot be opened"),
+    ("no such table", "the schema is not the one this version needs"),
+    ("no such column", "the schema is not the one this version needs"),
+    ("does not exist", "the schema is not the one this version needs"),
+    ("no space left", "the disk is full"),
+    ("database is locked", "another process holds the database"),
+    ("authentication failed", "the database refuses the credentials"),
+)
+
+
+def unavailable(error: DBAPIError | PoolTimeout) -> LedgerUnavailable:
+    """Return the error for the caller; the driver's own words stay in the cause."""
+    said = str(getattr(error, "orig", None) or error).lower()
+    reason = next((meaning for sign, meaning in MEANINGS if sign in said), "no connection")
+    failure = LedgerUnavailable(reason)
+    failure.__cause__ = error
+    return failure
+
+
+@contextmanager
+def ledger_failures() -> Iterator[None]:
+    """Turn a failure of the database into LedgerUnavailable; a broken constraint stays a bug."""
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except (DBAPIError, PoolTimeout) as error:
+        raise unavailable(error) from error

@@ -1,0 +1,209 @@
+"""What can go wrong by the rules; each error carries data, and the API decides how to answer."""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+class LineageError(Exception):
+    """Base of all errors that a caller can mend or should be told about."""
+
+    @classmethod
+    def slug(cls) -> str:
+        """The problem's stable name: `CowViolation` is `cow-violation`."""
+        return WORD_START.sub("-", cls.__name__).lower()
+
+    @property
+    def detail(self) -> str:
+        """One sentence for the caller: what was wrong and, where it helps, how to mend it."""
+        return str(self)
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """Further members of the problem document."""
+        return {}
+
+
+class UnknownCheckpoint(LineageError):
+    """No checkpoint has this id."""
+
+    def __init__(self, checkpoint: str) -> None:
+        super().__init__(f"There is no checkpoint {checkpoint!r}.")
+        self.checkpoint = checkpoint
+
+
+class UnknownNode(LineageError):
+    """No node has this id (or name)."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(f"There is no node {node!r}.")
+        self.node = node
+
+
+class UnknownPath(LineageError):
+    """An id in the path is malformed, so nothing can be there."""
+
+
+class CheckpointConflict(LineageError):
+    """The id or the path is taken by another checkpoint."""
+
+
+class NodeConflict(LineageError):
+    """The node exists with another parent; a parent never changes."""
+
+    def __init__(self, node: str, parent: str | None) -> None:
+        super().__init__(
+            f"Node {node!r} exists with parent {parent!r}; a node never changes its parent."
+        )
+        self.parent = parent
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        return {"parent": self.parent}
+
+
+class InvalidInput(LineageError):
+    """A value breaks a rule; `place` says where, as a list of keys and indices."""
+
+    def __init__(self, message: str, *, place: Sequence[str | int] = ("body",)) -> None:
+        super().__init__(message)
+        self.place = list(place)
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        return {"errors": [{"loc": self.place, "msg": str(self)}]}
+
+
+class TooLarge(LineageError):
+    """A value is longer than its limit in bytes."""
+
+    def __init__(self, what: str, *, limit: int, size: int | None = None) -> None:
+        has = "" if size is None else f" and has {size}"
+        super().__init__(f"{what} may have at most {limit} bytes{has}.")
+        self.limit = limit
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        return {"limit": self.limit}
+
+
+class CurrentNodeRequired(LineageError):
+    """A node write came without a claim."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(
+            f"A write to {node!r} needs the header X-Current-Node: {node} (or a node token)."
+        )
+
+
+class AmbiguousClaim(LineageError):
+    """A request claims more than one node."""
+
+
+class ForbiddenToToken(LineageError):
+    """A node token reaches only its own node, the trace and what its claim may read."""
+
+
+class CowViolation(LineageError):
+    """A write to a node by anyone but its current executor (copy-on-write)."""
+
+    def __init__(self, node: str, executor: str) -> None:
+        super().__init__(
+            f"{executor!r} may not write to {node!r}: a node is written by its own executor only."
+        )
+        self.node, self.executor = node, executor
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        return {"node": self.node, "current_node": self.executor}
+
+
+class ScopeViolation(LineageError):
+    """A read outside of the lineage; `outside` names what was asked for and is not in it."""
+
+    def __init__(self, reader: str, outside: Collection[str]) -> None:
+        names = ", ".join(repr(name) for name in sorted(outside))
+        super().__init__(f"{names}: outside of what {reader!r} may read.")
+        self.reader, self.outside = reader, sorted(outside)
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        return {"outside": self.outside}
+
+
+class StaleToken(LineageError):
+    """A newer token was given out for the node."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(f"A newer token of {node!r} has overtaken this one.")
+
+
+class NodeSealed(LineageError):
+    """The node accepts no more writes."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(f"Node {node!r} is sealed and accepts no more writes.")
+
+
+class Unauthenticated(LineageError):
+    """The credential is missing or not known."""
+
+
+class InvalidCursor(LineageError):
+    """The cursor was not made by this list."""
+
+    def __init__(self) -> None:
+        super().__init__("This cursor does not belong to this list; start again without one.")
+
+
+class IdempotencyMismatch(LineageError):
+    """The idempotency key was used with another body."""
+
+    def __init__(self) -> None:
+        super().__init__("This Idempotency-Key was used with another body; use a new key.")
+
+
+class VersionMismatch(LineageError):
+    """The stored version is not the one named by If-Match."""
+
+    def __init__(self, current: str) -> None:
+        super().__init__("The stored version is another one; read it again and repeat.")
+        self.current = current
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        return {"etag": self.current}
+
+
+class ModelChanged(LineageError):
+    """The checkpoint is indexed with another embedding model than the one configured."""
+
+    def __init__(self, checkpoint: str, *, indexed: str, configured: str) -> None:
+        super().__init__(
+            f"Checkpoint {checkpoint!r} is indexed with {indexed!r}, but {configured!r} is "
+            f"configured. Run `letta-lineage reindex {checkpoint}` or POST "
+            f"/checkpoints/{checkpoint}/reindex."
+        )
+        self.indexed, self.configured = indexed, configured
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        return {"indexed_model": self.indexed, "configured_model": self.configured}
+
+
+class ArchiveUnavailable(LineageError):
+    """The archive (or its embedder) does not answer."""
+
+    def __init__(self, reason: str, *, retry_after_s: float = 5.0) -> None:
+        super().__init__(f"The archive cannot be searched now: {reason}")
+        self.retry_after_s = retry_after_s
+
+
+class LedgerUnavailable(LineageError):
+    """The database cannot do what was asked now."""
+
+    def __init__(self, reason: str, *, retry_after_s: float = 2.0) -> None:
+        super().__init__(f"The ledger is not available now: {reason}")
+        self.reason, self.retry_after_s = reason, retry_after_s
