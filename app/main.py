@@ -115,7 +115,7 @@ async def _open(app: FastAPI, settings: Settings, metrics: Metrics, stack: Async
 
 
 def _run_beside(stack: AsyncExitStack, loops: Sequence[Coroutine[None, None, None]]) -> None:
-    """Run loops in the background until the service closes; one that breaks is a bug, and logged."""
+    """Run loops until the service closes; one that breaks is a bug, and logged."""
     for loop in loops:
         task = asyncio.create_task(loop)
         task.add_done_callback(_tell_of_failure)
@@ -139,7 +139,10 @@ def _archive(settings: Settings) -> Archive:
 def _embedder(settings: Settings) -> Embedder:
     if settings.embedder == "wordllama":
         return WordLlamaEmbedder.load()
-    assert settings.embedding_url and settings.embedding_model and settings.embedding_dim
+    # The settings refuse an endpoint without them.
+    assert settings.embedding_url
+    assert settings.embedding_model
+    assert settings.embedding_dim
     key = settings.embedding_api_key
     return OpenAIEmbedder(
         settings.embedding_url,

@@ -75,7 +75,7 @@ class _InvalidFields(InvalidInput):
 
     @classmethod
     def slug(cls) -> str:
-        """It is the same kind of problem."""
+        """Answer as the same kind of problem."""
         return InvalidInput.slug()
 
     @property

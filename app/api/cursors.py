@@ -34,6 +34,6 @@ def decode(cursor: str | None, *, listing: str) -> Any:
 
 
 def _digest(payload: bytes, listing: str) -> bytes:
-    """Bind a position to its list. It keeps mistakes out, not attackers: a position is no secret."""
+    """Bind a position to its list: against mistakes, not attackers; a position is no secret."""
     key = hashlib.sha256(listing.encode()).digest()
     return hashlib.blake2s(payload, key=key, digest_size=DIGEST_BYTES).digest()

@@ -181,9 +181,10 @@ async def search_by_url(
     node: NodePath,
     request: Request,
     ctx: Ctx,
+    *,
     query: str | None = None,
     limit: Hits = 5,
-    include_self: bool = False,  # noqa: FBT001, FBT002  (a query parameter)
+    include_self: bool = False,
     ancestor_ids: Annotated[list[str] | None, Query()] = None,
 ) -> SearchOut:
     """Do the same with a URL; see `FILTERED` for metadata."""

@@ -24,10 +24,8 @@ class Telemetry:
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self._app = app
         # Looking a child up by its labels costs more than counting does.
-        self._counter = lru_cache(maxsize=1024)(
-            lambda operation, status: metrics.requests.labels(operation, status)
-        )
-        self._timer = lru_cache(maxsize=256)(lambda operation: metrics.seconds.labels(operation))
+        self._counter = lru_cache(maxsize=1024)(metrics.requests.labels)
+        self._timer = lru_cache(maxsize=256)(metrics.seconds.labels)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; whatever escapes the layers below is answered as a bug of ours."""

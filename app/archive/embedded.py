@@ -64,7 +64,7 @@ class EmbeddedArchive:
         """Nothing to do: the vectors went with their rows."""
 
     async def health(self) -> Health:
-        """A local embedder is always there; another one is asked."""
+        """Ask an embedder that is not local; a local one is always there."""
         if self._embedder.local:
             return Health(None)
         try:

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from app.db.events import AccessesLost
 from app.db.instants import from_us, now_us
 from app.db.tables import access_log, checkpoints
-from app.db.writer import Transaction
+from app.db.transaction import Transaction
 from app.lineage.access import Access, AccessRecord, Operation, Touched
 from app.lineage.ids import NodeId
 

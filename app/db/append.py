@@ -20,8 +20,8 @@ from app.db.events import CheckpointChanged, EntryStored
 from app.db.instants import from_us, now_us
 from app.db.rows import to_entry, to_node
 from app.db.tables import checkpoints, entries, nodes
+from app.db.transaction import Transaction
 from app.db.vectors import Vectors, to_bytes
-from app.db.writer import Transaction
 from app.lineage.access import Access, Operation, Touched
 from app.lineage.entry import Collection, Draft, Entry, text_digest
 from app.lineage.errors import LineageError, ScopeViolation, UnknownCheckpoint, UnknownNode

@@ -11,7 +11,7 @@ def read(connection: Connection, checkpoint: str) -> tuple[dict[str, str], int]:
     query = select(core_blocks.c.label, core_blocks.c.value).where(
         core_blocks.c.checkpoint_id == checkpoint
     )
-    blocks = {label: value for label, value in connection.execute(query)}
+    blocks = {row.label: row.value for row in connection.execute(query)}
     version = select(checkpoints.c.core_version).where(checkpoints.c.id == checkpoint)
     return blocks, connection.execute(version).scalar_one()
 

@@ -95,11 +95,11 @@ def clear(connection: Connection, scope: Scope) -> None:
 def count_by_node(connection: Connection, checkpoint: str) -> dict[str, int]:
     """Return how many entries each node has, by name; nodes without any are left out."""
     query = (
-        select(entries.c.node, func.count())
+        select(entries.c.node, func.count().label("number"))
         .where(entries.c.checkpoint_id == checkpoint, entries.c.collection == "node_scope")
         .group_by(entries.c.node)
     )
-    return {name: number for name, number in connection.execute(query)}
+    return {row.node: row.number for row in connection.execute(query)}
 
 
 def load(

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from app.db.append import Append, Appended, append_group
+from app.db.append import Append, Appended
 from app.db.blocks import Blocks
 from app.db.engine import SingleWriter, is_sqlite, open_engine, sqlite_file
 from app.db.events import (
@@ -29,7 +29,8 @@ from app.db.failures import ledger_failures
 from app.db.idempotency import Answer
 from app.db.migrate import migrate
 from app.db.places import Places
-from app.db.writer import Transaction, Writer
+from app.db.transaction import Transaction
+from app.db.writer import Writer
 
 READERS = 8
 
@@ -47,7 +48,7 @@ class Ledger:
         # One more than the reader threads: the writer's own.
         self._engine: Engine = open_engine(url, connections=READERS + 1)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="ledger-reader")
-        self._writer = Writer(self._engine, append_group, self)
+        self._writer = Writer(self._engine, self)
         self._on_accesses_lost = on_accesses_lost
         self._held = ExitStack()
         self.blocks = Blocks(self.read, max_bytes=cache_bytes, sole_writer=self.sole_writer)
@@ -81,13 +82,11 @@ class Ledger:
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """Run a job in a transaction of its own; see Writer.run."""
-        result: T = await self._writer.run(work)
-        return result
+        return await self._writer.run(work)
 
     async def append(self, append: Append) -> Appended | Answer:
-        """Store entries in the next shared commit; see append_group."""
-        outcome: Appended | Answer = await self._writer.append(append)
-        return outcome
+        """Store entries in the next shared commit; see Writer.append."""
+        return await self._writer.append(append)
 
     def apply(self, event: Event) -> None:
         """Make a commit visible to the caches."""

@@ -5,7 +5,7 @@ from sqlalchemy import delete, insert
 from app.db.instants import now_us
 from app.db.migrate import is_current
 from app.db.tables import write_probe
-from app.db.writer import Transaction
+from app.db.transaction import Transaction
 from app.lineage.errors import LedgerUnavailable
 
 

@@ -38,7 +38,7 @@ checkpoints = Table(
     Column("name", Text),
     Column("metadata", Text, nullable=False),
     Column("created_us", BigInteger, nullable=False),
-    # Counts every change of an entry; the last value given out. Rows carry it as `seq` and `change`.
+    # Counts every change of an entry; rows carry the count as `seq` and `change`.
     Column("changes", BigInteger, nullable=False),
     # The newest entry's instant: a clock that steps back must not reorder a writer's entries.
     Column("last_entry_us", BigInteger, nullable=False),

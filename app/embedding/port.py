@@ -11,7 +11,7 @@ Vectors = NDArray[np.float32]
 
 
 class EmbedderUnavailable(Exception):
-    """The embedder gave no usable vectors; `reason` is fit for an answer (no secrets, never blank)."""
+    """The embedder gave no usable vectors; `reason` is fit for an answer: no secrets, not blank."""
 
     def __init__(self, reason: str, *, retry_after_s: float = 5.0) -> None:
         super().__init__(reason)

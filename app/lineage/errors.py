@@ -12,7 +12,7 @@ class LineageError(Exception):
 
     @classmethod
     def slug(cls) -> str:
-        """The problem's stable name: `CowViolation` is `cow-violation`."""
+        """Return the problem's stable name: `CowViolation` is `cow-violation`."""
         return WORD_START.sub("-", cls.__name__).lower()
 
     @property
@@ -61,6 +61,7 @@ class NodeConflict(LineageError):
 
     @property
     def extra(self) -> dict[str, Any]:
+        """Name what helps to mend it."""
         return {"parent": self.parent}
 
 
@@ -73,6 +74,7 @@ class InvalidInput(LineageError):
 
     @property
     def extra(self) -> dict[str, Any]:
+        """Name what helps to mend it."""
         return {"errors": [{"loc": self.place, "msg": str(self)}]}
 
 
@@ -86,6 +88,7 @@ class TooLarge(LineageError):
 
     @property
     def extra(self) -> dict[str, Any]:
+        """Name what helps to mend it."""
         return {"limit": self.limit}
 
 
@@ -117,6 +120,7 @@ class CowViolation(LineageError):
 
     @property
     def extra(self) -> dict[str, Any]:
+        """Name what helps to mend it."""
         return {"node": self.node, "current_node": self.executor}
 
 
@@ -130,6 +134,7 @@ class ScopeViolation(LineageError):
 
     @property
     def extra(self) -> dict[str, Any]:
+        """Name what helps to mend it."""
         return {"outside": self.outside}
 
 
@@ -174,6 +179,7 @@ class VersionMismatch(LineageError):
 
     @property
     def extra(self) -> dict[str, Any]:
+        """Name what helps to mend it."""
         return {"etag": self.current}
 
 
@@ -190,6 +196,7 @@ class ModelChanged(LineageError):
 
     @property
     def extra(self) -> dict[str, Any]:
+        """Name what helps to mend it."""
         return {"indexed_model": self.indexed, "configured_model": self.configured}
 
 

@@ -1,6 +1,7 @@
 """Which JSON values the service keeps, and how it writes and compares them."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -82,7 +83,7 @@ def _check_numbers(value: object, place: Place) -> None:
         waiting.extend(_children(item))
         if isinstance(item, int) and not MIN_INT <= item <= MAX_INT:
             raise InvalidInput("An integer may have at most 64 bits.", place=place)
-        if isinstance(item, float) and (item != item or item in (float("inf"), float("-inf"))):
+        if isinstance(item, float) and not math.isfinite(item):
             raise InvalidInput("NaN and infinity are not JSON.", place=place)
 
 

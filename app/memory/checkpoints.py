@@ -10,7 +10,7 @@ from app.db.checkpoints import Position
 from app.db.events import CheckpointChanged
 from app.db.idempotency import Answer, Once
 from app.db.instants import to_us
-from app.db.writer import Transaction
+from app.db.transaction import ReadTransaction, Transaction
 from app.lineage.checkpoint import Checkpoint, Counts
 from app.lineage.entry import Metadata
 from app.lineage.errors import ScopeViolation
@@ -94,7 +94,7 @@ async def show_checkpoint(
     """Return a checkpoint with its counts: the operator's view. UnknownCheckpoint."""
     await operator_only(services, checkpoint, claim=claim)
 
-    def query(connection: Any) -> tuple[Checkpoint, Counts]:
+    def query(connection: ReadTransaction) -> tuple[Checkpoint, Counts]:
         row = checkpoint_rows.get(connection, checkpoint)
         return row, checkpoint_rows.count(connection, row)
 

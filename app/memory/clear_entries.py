@@ -5,7 +5,7 @@ from app.db import checkpoints as checkpoint_rows
 from app.db import entries as entry_rows
 from app.db import nodes as node_rows
 from app.db.events import NodeCleared
-from app.db.writer import Transaction
+from app.db.transaction import Transaction
 from app.lineage.access import Access, Operation
 from app.lineage.entry import Collection
 from app.lineage.guard import Claim, check_open, check_writer

@@ -2,11 +2,9 @@
 
 import json
 
-from sqlalchemy import Connection
-
 from app.db import access_log, core_blocks
 from app.db import checkpoints as checkpoint_rows
-from app.db.writer import Transaction
+from app.db.transaction import ReadTransaction, Transaction
 from app.lineage.access import Access, Operation
 from app.lineage.core_memory import CONTEXT, HUMAN, PERSONA, CoreChange, CoreMemory
 from app.lineage.errors import VersionMismatch
@@ -49,7 +47,7 @@ async def set_core_memory(
     return await services.ledger.write(work)
 
 
-def read_core(connection: Connection, checkpoint: str) -> CoreMemory:
+def read_core(connection: ReadTransaction, checkpoint: str) -> CoreMemory:
     """Read core memory of a checkpoint that exists."""
     blocks, version = core_blocks.read(connection, checkpoint)
     return CoreMemory(

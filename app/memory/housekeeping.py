@@ -8,7 +8,7 @@ import structlog
 from app.db import access_log, idempotency
 from app.db.instants import now_us
 from app.db.ledger import Ledger
-from app.db.writer import Transaction
+from app.db.transaction import Transaction
 from app.lineage.errors import LedgerUnavailable
 
 EVERY_S = 60.0
@@ -37,8 +37,9 @@ class Housekeeping:
     async def prune(self) -> None:
         """Prune until nothing is left to prune; other writes come in between."""
         await self.ledger.write(lambda tx: idempotency.prune(tx.connection))
-        while await self.ledger.write(self._prune_some):
-            await asyncio.sleep(0)
+        pruned = 1
+        while pruned:
+            pruned = await self.ledger.write(self._prune_some)
 
     def _prune_some(self, tx: Transaction) -> int:
         return access_log.prune(

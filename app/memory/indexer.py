@@ -14,7 +14,7 @@ from app.db import entries as entry_rows
 from app.db.entries import Settled
 from app.db.events import CheckpointChanged, EntryStored
 from app.db.ledger import Ledger
-from app.db.writer import Transaction
+from app.db.transaction import Transaction
 from app.lineage.checkpoint import Checkpoint
 from app.lineage.entry import Entry
 from app.lineage.errors import ArchiveUnavailable, LedgerUnavailable, UnknownCheckpoint
@@ -58,7 +58,7 @@ class Indexer:
         ]
 
     async def run(self) -> None:
-        """Index what is pending until cancelled; an archive that is away is tried ever more rarely."""
+        """Index what is pending until cancelled; an archive that is away is asked more rarely."""
         failures = 0
         while True:
             self._work_came.clear()
@@ -166,4 +166,4 @@ def _settled(outcome: Outcome) -> Settled:
 def _pause_s(failures: int) -> float:
     """Double with each failure, with jitter, so that replicas do not come back at once."""
     longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(failures, 10))
-    return longest * random.uniform(0.5, 1.0)
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311  (jitter, no secret)

@@ -24,5 +24,5 @@ async def migrate_or_go_on(ledger: Ledger) -> bool:
 
 async def keep_migrating(ledger: Ledger) -> None:
     """Try until the schema is there; the service answers 503 meanwhile."""
-    while not await migrate_or_go_on(ledger):
+    while not await migrate_or_go_on(ledger):  # noqa: ASYNC110  (nothing tells when it is back)
         await asyncio.sleep(RETRY_S)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection
-
 from app.db import access_log, idempotency
 from app.db import checkpoints as checkpoint_rows
 from app.db import entries as entry_rows
@@ -16,7 +14,7 @@ from app.db import tokens as token_rows
 from app.db.events import NodeChanged
 from app.db.idempotency import Answer, Once
 from app.db.instants import now_us
-from app.db.writer import Transaction
+from app.db.transaction import ReadTransaction, Transaction
 from app.lineage.access import Access, Operation
 from app.lineage.entry import Metadata, node_digest
 from app.lineage.errors import InvalidInput, UnknownNode
@@ -28,7 +26,7 @@ from app.memory.checkpoints import Created
 from app.memory.claims import REFUSALS, operator_only, readable_node, record_refusal
 from app.memory.services import Services
 
-TOKEN_PREFIX = "lnt_"
+TOKEN_PREFIX = "lnt_"  # noqa: S105  (what tells a token from a key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ async def list_nodes(
     """Return a checkpoint's nodes, oldest first: the operator's view. UnknownCheckpoint."""
     await operator_only(services, checkpoint, claim=claim)
 
-    def query(connection: Connection) -> NodePage:
+    def query(connection: ReadTransaction) -> NodePage:
         found = node_rows.page(connection, checkpoint, limit=limit + 1, after=after)
         page = found[:limit]
         more = page[-1][0] if len(found) > limit else None
@@ -199,7 +197,7 @@ async def _write(
         raise
 
 
-def _parent(connection: Connection, checkpoint: str, text: str) -> Node:
+def _parent(connection: ReadTransaction, checkpoint: str, text: str) -> Node:
     """Read a parent as an id of this checkpoint, then as a name in it."""
     name = local_name(text, checkpoint=checkpoint)
     if (found := node_rows.find(connection, NodeId(checkpoint, name))) is not None:
@@ -214,7 +212,7 @@ def _parent(connection: Connection, checkpoint: str, text: str) -> Node:
     raise UnknownNode(text)
 
 
-def _view(connection: Connection, node: Node) -> NodeView:
+def _view(connection: ReadTransaction, node: Node) -> NodeView:
     lineage = node_rows.lineage(connection, node.id)
     digests = entry_rows.digests(connection, lineage.own())
     return NodeView(node, lineage.ancestors, len(digests), node_digest(digests))

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
 from app.db import entries as entry_rows
 from app.db.entries import Listed, Position
 from app.db.places import Place
+from app.db.transaction import ReadTransaction
 from app.lineage.access import Access, Operation, Touched
 from app.lineage.entry import Entry
 from app.lineage.filters import MetadataFilter
@@ -90,7 +89,7 @@ async def inherited_entries(
 
 
 def read_inherited(
-    connection: Connection,
+    connection: ReadTransaction,
     place: Place,
     *,
     limit: int,

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
 from app.db import checkpoints as checkpoint_rows
 from app.db import entries as entry_rows
 from app.db.events import CheckpointChanged
-from app.db.writer import Transaction
+from app.db.transaction import ReadTransaction, Transaction
 from app.lineage.checkpoint import Checkpoint, Counts
 from app.memory.services import Services
 
@@ -50,7 +48,7 @@ async def reconcile(services: Services, checkpoint: str, *, dry_run: bool) -> Re
     UnknownCheckpoint. With `dry_run` nothing is changed.
     """
 
-    def find(connection: Connection) -> Reconciled:
+    def find(connection: ReadTransaction) -> Reconciled:
         row = checkpoint_rows.get(connection, checkpoint)
         checked, broken = entry_rows.without_vector(
             connection, checkpoint, index_epoch=row.index_epoch, dimensions=row.dimensions or 0

@@ -83,7 +83,9 @@ async def search_lineage(
         )
         raise
     result = await search_scope(services, place.checkpoint, scope, query, wanted)
-    _record(services, place.checkpoint, Operation.SEARCH, node, claim, query, result)
+    _record(
+        services, place.checkpoint, Operation.SEARCH, result, node=node, claim=claim, query=query
+    )
     return result
 
 
@@ -101,7 +103,9 @@ async def search_trace(
     scope = whole_trace(checkpoint) if reader is None else reader.lineage.trace()
     result = await search_scope(services, row, scope, wanted.query, wanted)
     node = None if reader is None else reader.node.id
-    _record(services, row, Operation.TRACE_SEARCH, node, claim, wanted.query, result)
+    _record(
+        services, row, Operation.TRACE_SEARCH, result, node=node, claim=claim, query=wanted.query
+    )
     return result
 
 
@@ -137,7 +141,7 @@ async def _trusted(
     blocks: Sequence[Block],
     hits: Sequence[Hit],
 ) -> dict[str, Entry]:
-    """Return the hits' ledger rows that the scope admits: whatever an archive says, the row decides."""
+    """Return the hits' ledger rows that the scope admits: the row decides, not the archive."""
     rows: dict[str, Entry] = {}
     for hit in hits:
         for block in blocks:
@@ -174,10 +178,11 @@ def _record(
     services: Services,
     checkpoint: Checkpoint,
     operation: Operation,
+    result: SearchResult,
+    *,
     node: NodeId | None,
     claim: Claim | None,
     query: str,
-    result: SearchResult,
 ) -> None:
     services.accesses.record(
         Access(

@@ -1,4 +1,4 @@
-"""Read the flat trace of a checkpoint. (Writing: write_entries. Searching: search_entries.)"""
+"""Read the flat trace of a checkpoint; write_entries writes it, search_entries searches it."""
 
 from app.db import entries as entry_rows
 from app.db.entries import Position

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection
-
 from app.db import entries as entry_rows
 from app.db import nodes as node_rows
+from app.db.transaction import ReadTransaction
 from app.lineage.guard import Claim, Node
 from app.lineage.mermaid import Branch
 from app.memory.claims import operator_only
@@ -21,7 +20,7 @@ async def whole_tree(
     """
     await operator_only(services, checkpoint, claim=claim)
 
-    def query(connection: Connection) -> Sequence[Branch]:
+    def query(connection: ReadTransaction) -> Sequence[Branch]:
         found = [node for _, node in node_rows.page(connection, checkpoint, limit=None, after=0)]
         return _depth_first(found, entry_rows.count_by_node(connection, checkpoint))
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
+from app.db.transaction import ReadTransaction
 from app.lineage.access import Operation
 from app.lineage.core_memory import CoreMemory
 from app.lineage.entry import Entry
@@ -46,7 +45,7 @@ async def working_context(
     if query is not None or place.node.eval_summary is not None:
         search = await search_lineage(services, node, Wanted(query, limit), claim=claim)
 
-    def read(connection: Connection) -> tuple[CoreMemory, InheritedPage]:
+    def read(connection: ReadTransaction) -> tuple[CoreMemory, InheritedPage]:
         inherited = read_inherited(
             connection, place, limit=MAX_CONCLUSIONS, after=None, matching=CONCLUSIONS
         )

@@ -30,8 +30,9 @@ class EntryIn(Request):
 
     text: Annotated[str, Field(description="At most 32 KiB of UTF-8, not blank.")]
     metadata: Annotated[
-        dict[str, Any], Field(description="Any JSON object, at most 16 KiB and 16 deep.")
-    ] = {}
+        dict[str, Any],
+        Field(default_factory=dict, description="Any JSON object, at most 16 KiB and 16 deep."),
+    ]
 
     def draft(self) -> Draft:
         """Return it as the rules know it."""
@@ -122,8 +123,11 @@ class TraceSearchIn(Request):
     limit: Annotated[int, Field(ge=1, le=MAX_HITS)] = 5
     filter: Annotated[
         dict[str, Any],
-        Field(description="Top-level metadata keys with scalar values; all must match."),
-    ] = {}
+        Field(
+            default_factory=dict,
+            description="Top-level metadata keys with scalar values; all must match.",
+        ),
+    ]
 
     def wanted(self) -> Wanted:
         """Return it as the use case knows it; InvalidInput for a filter that is no scalar."""
@@ -150,8 +154,11 @@ class SearchIn(Request):
     ] = None
     filter: Annotated[
         dict[str, Any],
-        Field(description="Top-level metadata keys with scalar values; all must match."),
-    ] = {}
+        Field(
+            default_factory=dict,
+            description="Top-level metadata keys with scalar values; all must match.",
+        ),
+    ]
 
     def wanted(self) -> Wanted:
         """Return it as the use case knows it; InvalidInput for a filter that is no scalar."""

@@ -13,7 +13,8 @@ from app.memory.nodes import NodeView
 
 Name = Annotated[str, Field(max_length=500)]
 Metadata = Annotated[
-    dict[str, Any], Field(description="Any JSON object, at most 16 KiB and 16 deep.")
+    dict[str, Any],
+    Field(default_factory=dict, description="Any JSON object, at most 16 KiB and 16 deep."),
 ]
 
 
@@ -35,7 +36,7 @@ class CheckpointIn(Request):
         ),
     ] = None
     name: Name | None = None
-    metadata: Metadata = {}
+    metadata: Metadata
 
 
 class CheckpointOut(Answer):
@@ -98,7 +99,7 @@ class NodeIn(Request):
     eval_summary: Annotated[
         str | None, Field(description="The node's direction in one sentence.")
     ] = None
-    metadata: Metadata = {}
+    metadata: Metadata
 
 
 class NodePatch(Request):
@@ -109,7 +110,7 @@ class NodePatch(Request):
     )
 
     eval_summary: str | None = None
-    metadata: Metadata = {}
+    metadata: Metadata
 
 
 class NodeOut(Answer):
