@@ -1,7 +1,13 @@
 """Structured logs: one JSON object a line, on standard output."""
 
+import asyncio
+import json
 import logging
 import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
 
 import structlog
 from structlog.typing import Processor
@@ -33,3 +39,36 @@ def configure_logs(level: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=max(number, logging.INFO), force=True)
+
+
+class RequestLog:
+    """Logs requests in batches: a line by itself would cost a search a tenth of its time.
+
+    A crash may lose the last moment's lines; what goes wrong is logged at once, elsewhere.
+    """
+
+    EVERY_S = 0.2
+
+    def __init__(self, *, enabled: bool) -> None:
+        self._enabled = enabled
+        self._waiting: list[tuple[float, Mapping[str, Any]]] = []
+
+    def tell(self, fields: Mapping[str, Any]) -> None:
+        """Take a request's line; it is written within EVERY_S seconds."""
+        if not self._enabled:
+            return
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(self.EVERY_S, self.flush)
+        self._waiting.append((time.time(), fields))
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        waiting, self._waiting = self._waiting, []
+        sys.stdout.write("".join(_line(at, fields) for at, fields in waiting))
+        sys.stdout.flush()
+
+
+def _line(at: float, fields: Mapping[str, Any]) -> str:
+    timestamp = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+    event = {"event": "request", "level": "info", "timestamp": timestamp, **fields}
+    return f"{json.dumps(event)}\n"

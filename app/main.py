@@ -18,6 +18,7 @@ from app.embedding.openai import OpenAIEmbedder
 from app.embedding.port import Embedder
 from app.embedding.wordllama import WordLlamaEmbedder
 from app.lineage.guard import Claim
+from app.logs import RequestLog
 from app.memory.access_recorder import AccessRecorder
 from app.memory.housekeeping import Housekeeping
 from app.memory.indexer import Indexer
@@ -49,10 +50,12 @@ def check_start(settings: Settings) -> None:
 def create_app(settings: Settings) -> FastAPI:
     """Return the service; nothing is opened before its lifespan begins."""
     metrics = Metrics()
+    requests = RequestLog(enabled=settings.log_level in {"debug", "info"})
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            stack.callback(requests.flush)
             await _open(app, settings, metrics, stack)
             yield
 
@@ -79,6 +82,7 @@ def create_app(settings: Settings) -> FastAPI:
             find_token,
         ),
         metrics=metrics,
+        requests=requests,
         max_body_bytes=settings.max_body_bytes,
     )
     return app

@@ -14,23 +14,33 @@ from app.api.metrics import Metrics
 from app.api.problems import METHOD_NOT_ALLOWED, error_response, problem_response
 from app.api.telemetry import Telemetry
 from app.lineage.errors import InvalidInput, LineageError, UnknownPath
+from app.logs import RequestLog
 
+# The order in which people read of them.
 ROUTERS = (checkpoints, nodes, memory, trace, core_memory, operations, health)
+# Routes are tried one after the other, 3 µs each: those that workers call all the time come first.
+BUSY_FIRST = (memory, trace, nodes, checkpoints, core_memory, operations, health)
 
 
 def add_http(
-    app: FastAPI, *, doorkeeper: Doorkeeper, metrics: Metrics, max_body_bytes: int
+    app: FastAPI,
+    *,
+    doorkeeper: Doorkeeper,
+    metrics: Metrics,
+    requests: RequestLog,
+    max_body_bytes: int,
 ) -> None:
     """Give the application its routes, its gate, its telemetry and its problem documents."""
-    for module in ROUTERS:
-        app.include_router(module.router)
-    docs.add_docs(app)
+    # Taken over as they are: `include_router` would wrap each in a second match (20 µs a request).
+    for module in BUSY_FIRST:
+        app.router.routes.extend(module.router.routes)
+    docs.add_docs(app, documented=[route for module in ROUTERS for route in module.router.routes])
     app.add_exception_handler(LineageError, _on_lineage_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
     # The last one added is the outermost.
     app.add_middleware(Gate, doorkeeper=doorkeeper, max_body_bytes=max_body_bytes)
-    app.add_middleware(Telemetry, metrics=metrics)
+    app.add_middleware(Telemetry, metrics=metrics, requests=requests)
 
 
 async def _on_lineage_error(request: Request, error: Exception) -> Response:

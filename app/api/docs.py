@@ -1,5 +1,6 @@
 """Swagger UI with its assets served by us, and what each problem means."""
 
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.openapi.utils import get_openapi
 from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.routing import BaseRoute
 
 from app.api.documented import Problem, problems
 from app.api.problems import all_problems
@@ -100,20 +102,20 @@ async def problem(
     )
 
 
-def add_docs(app: FastAPI) -> None:
-    """Serve Swagger UI and its assets, and describe the app in OpenAPI."""
+def add_docs(app: FastAPI, *, documented: Sequence[BaseRoute]) -> None:
+    """Serve Swagger UI and its assets, and describe these routes in OpenAPI, in their order."""
     app.include_router(router)
     app.mount(ASSETS_URL, StaticFiles(directory=ASSETS), name="swagger-assets")
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _openapi(app)
+            app.openapi_schema = _openapi(app, [*documented, *router.routes])
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]  # the framework's own way to do it
 
 
-def _openapi(app: FastAPI) -> dict[str, Any]:
+def _openapi(app: FastAPI, routes: Sequence[BaseRoute]) -> dict[str, Any]:
     document = get_openapi(
         title=app.title,
         version=app.version,
@@ -121,7 +123,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         description=DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         tags=TAGS,
-        routes=app.routes,
+        routes=routes,
     )
     components = document.setdefault("components", {})
     components["schemas"]["Problem"] = Problem.model_json_schema()

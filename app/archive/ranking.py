@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from app.archive.port import Candidates, Hit, Vector
+from app.archive.port import Candidates, Hit, Vector, Vectors
 from app.lineage.entry import Entry
 
 # Twice the worst rounding error of a float32 product of unit vectors up to 4,096 dimensions
@@ -24,52 +24,55 @@ def rank(parts: Sequence[Candidates], query: Vector, *, limit: int) -> list[Hit]
     `query` has shape (dimensions,), the rows of `parts` too; both are of length 1 or all zeros. A
     row or a query of zeros has no direction: its score is None, and it comes last.
     """
-    parts = [part for part in parts if part.entries]
+    # Rows count, not entries: a node may grow while we rank.
+    parts = [part for part in parts if len(part.vectors)]
     if not parts:
         return []
     if not query.any():
         return _by_age([entry for part in parts for entry in part.entries], limit)
-    coarse = [_coarse(part, query) for part in parts]
-    scored = _exact(parts, coarse, query, _threshold(coarse, limit))
-    scored.sort(key=lambda item: (-item[0], item[1].order))
+    coarse = _coarse(parts, query)
+    rows = np.flatnonzero(coarse >= _threshold(coarse, limit)).tolist()
+    entries, vectors = _picked(parts, rows)
+    # Each row's sum is by itself: a matrix product may round a row by where it stands.
+    exact = (vectors.astype(np.float64) * query).sum(axis=1)
+    exact[coarse[rows] == -np.inf] = -np.inf
+    scored = sorted(
+        zip(exact.tolist(), entries, strict=True), key=lambda item: (-item[0], item[1].order)
+    )
     return [_hit(entry, score) for score, entry in scored[:limit]]
 
 
-def _coarse(part: Candidates, query: Vector) -> NDArray[np.float32]:
-    """Score every row; a row of zeros gets minus infinity, so that it displaces nothing."""
-    scores = part.vectors @ query
+def _coarse(parts: Sequence[Candidates], query: Vector) -> NDArray[np.float32]:
+    """Score every row of all parts; a row of zeros gets minus infinity: it displaces nothing."""
+    scores = np.concatenate([part.vectors @ query for part in parts])
     if not scores.all():
         suspects = np.flatnonzero(scores == 0)
-        blank = suspects[~part.vectors[suspects].any(axis=1)]
-        scores[blank] = -np.inf
+        _, vectors = _picked(parts, suspects.tolist())
+        scores[suspects[~vectors.any(axis=1)]] = -np.inf
     return scores
 
 
-def _threshold(coarse: Sequence[NDArray[np.float32]], limit: int) -> float:
+def _threshold(scores: NDArray[np.float32], limit: int) -> float:
     """Return the coarse score below which no row can be among the best `limit`."""
-    scores = coarse[0] if len(coarse) == 1 else np.concatenate(coarse)
     if len(scores) <= limit:
         return -np.inf
-    return float(np.partition(scores, len(scores) - limit)[len(scores) - limit]) - SLACK
+    worst = len(scores) - limit
+    return float(np.partition(scores, worst)[worst]) - SLACK
 
 
-def _exact(
-    parts: Sequence[Candidates],
-    coarse: Sequence[NDArray[np.float32]],
-    query: Vector,
-    threshold: float,
-) -> list[tuple[float, Entry]]:
-    """Score the rows at or over the threshold again, each by itself."""
-    wide = query.astype(np.float64)
-    scored: list[tuple[float, Entry]] = []
-    for part, scores in zip(parts, coarse, strict=True):
-        rows = np.flatnonzero(scores >= threshold)
-        if not len(rows):
-            continue
-        exact = (part.vectors[rows].astype(np.float64) * wide).sum(axis=1)
-        exact[np.isneginf(scores[rows])] = -np.inf
-        scored += zip(exact.tolist(), [part.entries[row] for row in rows.tolist()], strict=True)
-    return scored
+def _picked(parts: Sequence[Candidates], rows: Sequence[int]) -> tuple[list[Entry], Vectors]:
+    """Return entries and vectors of some rows, ascending and counted through all parts."""
+    entries: list[Entry] = []
+    vectors: list[Vector] = []
+    waiting = iter(parts)
+    part, first = next(waiting), 0
+    for row in rows:
+        while row - first >= len(part.vectors):
+            first += len(part.vectors)
+            part = next(waiting)
+        entries.append(part.entries[row - first])
+        vectors.append(part.vectors[row - first])
+    return entries, np.array(vectors)
 
 
 def _hit(entry: Entry, score: float) -> Hit:

@@ -1,7 +1,7 @@
 """The access log's rows."""
 
 import json
-import secrets
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -99,7 +99,7 @@ def _row(at_us: int, access: Access) -> dict[str, Any]:
     return {
         "checkpoint_id": access.checkpoint,
         "at_us": at_us,
-        "id": secrets.token_hex(8),
+        "id": f"{random.getrandbits(64):016x}",
         "operation": access.operation.value,
         "reader": access.reader,
         "target": None if access.target is None else str(access.target),

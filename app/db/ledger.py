@@ -70,7 +70,7 @@ class Ledger:
 
     async def close(self) -> None:
         """Finish the writes handed in, then let go of the database."""
-        await asyncio.to_thread(self._writer.stop)
+        await self._writer.stop()
         self._readers.shutdown()
         self._engine.dispose()
         self._held.close()

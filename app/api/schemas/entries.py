@@ -70,9 +70,9 @@ class EntryOut(Answer):
     indexed: Annotated[bool, Field(description="Whether searches find it.")]
 
     @classmethod
-    def of(cls, entry: Entry) -> "EntryOut":
+    def of(cls, entry: Entry) -> Self:
         """Show an entry."""
-        return cls.model_construct(
+        return cls(
             id=entry.id,
             node=entry.node_id,
             text=entry.text,
@@ -185,10 +185,10 @@ class HitOut(Answer):
     ]
 
     @classmethod
-    def of(cls, found: Found) -> "HitOut":
+    def of(cls, found: Found) -> Self:
         """Show a hit."""
         entry = found.entry
-        return cls.model_construct(
+        return cls(
             entry_id=entry.id,
             node=entry.node_id,
             text=entry.text,
@@ -209,9 +209,9 @@ class SearchOut(Answer):
     ]
 
     @classmethod
-    def of(cls, result: SearchResult) -> "SearchOut":
+    def of(cls, result: SearchResult) -> Self:
         """Show a result."""
-        return cls.model_construct(
+        return cls(
             results=[HitOut.of(found) for found in result.found],
             scope=result.scope.node_ids,
             pending=result.pending,
