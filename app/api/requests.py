@@ -29,7 +29,7 @@ class StrictRequest(Request):
 def _read_json(body: bytes) -> Any:
     try:
         text = body.decode("utf-8")
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = DECODER.decode(text)
     except UnicodeDecodeError:
         raise InvalidInput("The body is not UTF-8.") from None
     except json.JSONDecodeError as error:
@@ -96,3 +96,7 @@ def _check_media_type(request: Request) -> None:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise InvalidInput(f"{name} is not JSON.")
+
+
+# Made once: `json.loads` would make one for each request.
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

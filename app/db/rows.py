@@ -1,6 +1,7 @@
 """Rows of the tables as the objects of the rules."""
 
 import json
+from sys import intern
 from typing import TypeAlias
 
 from sqlalchemy import RowMapping
@@ -48,9 +49,10 @@ def to_entry(row: Row, *, index_epoch: int) -> Entry:
     current = row["index_epoch"] == index_epoch
     return Entry(
         id=row["id"],
-        checkpoint=row["checkpoint_id"],
+        # One string for all entries of a node: a cache holds a hundred thousand of them.
+        checkpoint=intern(row["checkpoint_id"]),
         collection=Collection(row["collection"]),
-        node=row["node"] or None,
+        node=intern(row["node"]) or None,
         text=row["text"],
         metadata=json.loads(row["metadata"]),
         created_at=from_us(row["created_us"]),
