@@ -136,7 +136,8 @@ class _Ledger:
         if self.row["model"] is None:
             self.row["model"] = append.model
             self.row["dimensions"] = append.vectors.shape[1]
-        return bool(self.row["model"] == append.model)
+        mine = (self.row["model"], self.row["dimensions"])
+        return bool(mine == (append.model, append.vectors.shape[1]))
 
 
 @dataclass(slots=True)

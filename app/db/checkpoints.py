@@ -151,14 +151,16 @@ def begin_reindex(connection: Connection, checkpoint: str, *, model: str, dimens
     )
 
 
-def with_pending(connection: Connection, *, model: str) -> list[Checkpoint]:
+def with_pending(connection: Connection, *, model: str, dimensions: int) -> list[Checkpoint]:
     """Return the checkpoints that have entries to index and may be indexed with this model."""
     waiting = exists().where(
         entries.c.checkpoint_id == checkpoints.c.id,
         entries.c.index_epoch < checkpoints.c.index_epoch,
     )
     query = select(checkpoints).where(
-        waiting, checkpoints.c.model.is_(None) | (checkpoints.c.model == model)
+        waiting,
+        checkpoints.c.model.is_(None)
+        | (checkpoints.c.model == model) & (checkpoints.c.dimensions == dimensions),
     )
     return [to_checkpoint(row) for row in connection.execute(query).mappings()]
 

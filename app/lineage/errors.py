@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, TypeAlias
+
+# A model's name and the length of its vectors.
+Model: TypeAlias = tuple[str | None, int | None]
 
 WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 
@@ -186,10 +189,10 @@ class VersionMismatch(LineageError):
 class ModelChanged(LineageError):
     """The checkpoint is indexed with another embedding model than the one configured."""
 
-    def __init__(self, checkpoint: str, *, indexed: str, configured: str) -> None:
+    def __init__(self, checkpoint: str, *, indexed: Model, configured: Model) -> None:
         super().__init__(
-            f"Checkpoint {checkpoint!r} is indexed with {indexed!r}, but {configured!r} is "
-            f"configured. Run `letta-lineage reindex {checkpoint}` or POST "
+            f"Checkpoint {checkpoint!r} is indexed with {_model(indexed)}, configured is "
+            f"{_model(configured)}. Run `letta-lineage reindex {checkpoint}` or POST "
             f"/checkpoints/{checkpoint}/reindex."
         )
         self.indexed, self.configured = indexed, configured
@@ -197,7 +200,7 @@ class ModelChanged(LineageError):
     @property
     def extra(self) -> dict[str, Any]:
         """Name what helps to mend it."""
-        return {"indexed_model": self.indexed, "configured_model": self.configured}
+        return {"indexed": _shown(self.indexed), "configured": _shown(self.configured)}
 
 
 class ArchiveUnavailable(LineageError):
@@ -214,3 +217,11 @@ class LedgerUnavailable(LineageError):
     def __init__(self, reason: str, *, retry_after_s: float = 2.0) -> None:
         super().__init__(f"The ledger is not available now: {reason}")
         self.reason, self.retry_after_s = reason, retry_after_s
+
+
+def _model(model: Model) -> str:
+    return f"{model[0]!r} ({model[1]} dimensions)"
+
+
+def _shown(model: Model) -> dict[str, Any]:
+    return {"model": model[0], "dimensions": model[1]}

@@ -56,8 +56,6 @@ async def create_checkpoint(
     metadata_json = check_object(metadata, place=("body", "metadata"))
 
     def work(tx: Transaction) -> Created | Answer:
-        if once and (kept := idempotency.load(tx.connection, [once.scope])):
-            return once.replay(kept[once.scope])
         row, made = checkpoint_rows.create(
             tx.connection,
             new_id,
@@ -67,6 +65,10 @@ async def create_checkpoint(
             metadata=metadata_json,
         )
         created = Created(row, made)
+        if once and (kept := idempotency.load(tx.connection, [once.scope])):
+            # Looked up after the insert, which waits for a repeat that another replica is at. If
+            # the key's body was another one, the error takes the insert back.
+            return once.replay(kept[once.scope])
         if once:
             idempotency.keep(tx.connection, [once.row(row.id, created)])
         return created

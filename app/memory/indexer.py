@@ -82,7 +82,9 @@ class Indexer:
     async def _round(self) -> bool:
         """Index one batch of every checkpoint that has any; tell whether there was one."""
         checkpoints = await self._ledger.read(
-            lambda connection: checkpoint_rows.with_pending(connection, model=self._archive.model)
+            lambda connection: checkpoint_rows.with_pending(
+                connection, model=self._archive.model, dimensions=self._archive.dimensions
+            )
         )
         for checkpoint in checkpoints:
             await self._index_batch(checkpoint)

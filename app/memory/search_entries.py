@@ -114,8 +114,10 @@ async def search_scope(
 ) -> SearchResult:
     """Ask the archive, and let through only what the ledger says is in scope."""
     archive = services.archive
-    if checkpoint.model not in (None, archive.model):
-        raise ModelChanged(checkpoint.id, indexed=checkpoint.model, configured=archive.model)
+    indexed = (checkpoint.model, checkpoint.dimensions)
+    configured = (archive.model, archive.dimensions)
+    if indexed not in ((None, None), configured):
+        raise ModelChanged(checkpoint.id, indexed=indexed, configured=configured)
     blocks = await services.ledger.blocks.load(scope)
 
     async def candidates() -> Sequence[Candidates]:
