@@ -73,7 +73,12 @@ class Doorkeeper:
         """
         if OPEN_PATHS.fullmatch(path):
             return NOBODY
-        claimed = [value.decode("latin-1") for name, value in headers if name == CLAIM_HEADER]
+        claimed = [
+            # Blanks around a value are no part of it (RFC 9110, 5.5), but some parsers leave them.
+            value.decode("latin-1").strip(" \t")
+            for name, value in headers
+            if name == CLAIM_HEADER
+        ]
         if len(claimed) > 1:
             raise AmbiguousClaim("X-Current-Node was sent more than once.")
         bearer = _bearer(headers)
