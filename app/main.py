@@ -98,7 +98,8 @@ async def _open(app: FastAPI, settings: Settings, metrics: Metrics, stack: Async
     ledger.open()
     stack.push_async_callback(ledger.close)
     metrics.cache_bytes.set_function(lambda: ledger.blocks.size_bytes)
-    archive = _archive(settings)
+    embedder = _embedder(settings)
+    archive = _archive(embedder)
     stack.push_async_callback(archive.close)
     accesses = AccessRecorder(ledger, on_lost=metrics.accesses_lost.inc)
     stack.push_async_callback(accesses.flush)
@@ -106,6 +107,7 @@ async def _open(app: FastAPI, settings: Settings, metrics: Metrics, stack: Async
     app.state.services = Services(
         ledger=ledger,
         archive=archive,
+        embedder=embedder,
         accesses=accesses,
         indexer=indexer,
         limits=Limits(settings.max_text_bytes, settings.index_wait_s),
@@ -136,8 +138,8 @@ def _tell_of_failure(task: "asyncio.Task[None]") -> None:
         log.error("background_work_failed", exc_info=error)
 
 
-def _archive(settings: Settings) -> Archive:
-    return EmbeddedArchive(_embedder(settings))
+def _archive(embedder: Embedder) -> Archive:
+    return EmbeddedArchive(embedder)
 
 
 def _embedder(settings: Settings) -> Embedder:

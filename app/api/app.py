@@ -7,7 +7,17 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from app.api import checkpoints, core_memory, docs, health, memory, nodes, operations, trace
+from app.api import (
+    checkpoints,
+    core_memory,
+    docs,
+    embeddings,
+    health,
+    memory,
+    nodes,
+    operations,
+    trace,
+)
 from app.api.callers import Doorkeeper
 from app.api.gate import Gate
 from app.api.metrics import Metrics
@@ -17,9 +27,9 @@ from app.lineage.errors import InvalidInput, LineageError, UnknownPath
 from app.logs import RequestLog
 
 # The order in which people read of them.
-ROUTERS = (checkpoints, nodes, memory, trace, core_memory, operations, health)
+ROUTERS = (checkpoints, nodes, memory, trace, core_memory, operations, embeddings, health)
 # Routes are tried one after the other, 3 µs each: those that workers call all the time come first.
-BUSY_FIRST = (memory, trace, nodes, checkpoints, core_memory, operations, health)
+BUSY_FIRST = (memory, trace, nodes, checkpoints, core_memory, operations, embeddings, health)
 
 
 def add_http(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from app.archive.port import Archive
 from app.db.ledger import Ledger
+from app.embedding.port import Embedder
 from app.memory.access_recorder import AccessRecorder
 from app.memory.indexer import Indexer
 
@@ -18,10 +19,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The ledger, the archive and what runs beside them."""
+    """The ledger, the archive, the embedder and what runs beside them."""
 
     ledger: Ledger
     archive: Archive
+    embedder: Embedder
     accesses: AccessRecorder
     indexer: Indexer
     limits: Limits
