@@ -96,7 +96,7 @@ def create(
         "index_epoch": 1,
         "core_version": 0,
     }
-    made = _insert_unless_there(connection, values) == 1
+    made = _insert_unless_there(connection, values)
     return to_checkpoint(_same(connection, checkpoint, path, derived=derived)), made
 
 
@@ -182,11 +182,12 @@ def purge(connection: Connection, checkpoint: str) -> None:
     connection.execute(delete(checkpoints).where(checkpoints.c.id == checkpoint))
 
 
-def _insert_unless_there(connection: Connection, values: dict[str, Any]) -> int:
-    """Insert the row unless its id or path is taken; return how many rows that made."""
+def _insert_unless_there(connection: Connection, values: dict[str, Any]) -> bool:
+    """Insert the row unless its id or path is taken; tell whether that made one."""
     insert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
     statement = insert(checkpoints).values(values).on_conflict_do_nothing()
-    return connection.execute(statement).rowcount
+    # Not by rowcount, which psycopg does not tell of an INSERT.
+    return connection.execute(statement.returning(checkpoints.c.id)).first() is not None
 
 
 def _same(

@@ -127,7 +127,8 @@ async def search_scope(
     entries = await _trusted(services, checkpoint, scope, blocks, hits)
     found: list[Found] = []
     for hit in hits:
-        entry = entries.get(hit.entry_id)
+        # Taken out, so that an entry which the archive holds twice is shown once.
+        entry = entries.pop(hit.entry_id, None)
         if entry is None or not wanted.matching.matches(entry.metadata):
             continue
         found.append(Found(entry, len(found) + 1, hit.score))
