@@ -8,13 +8,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Engine, ExceptionContext, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import QueuePool
 
 BUSY_TIMEOUT_MS = 5_000
 CONNECT_TIMEOUT_S = 5
 STATEMENT_TIMEOUT_MS = 30_000
+# As SQLite and PostgreSQL say it.
+READ_ONLY_SIGNS = ("readonly database", "read-only transaction")
 
 
 class AlreadyServed(Exception):
@@ -24,10 +26,15 @@ class AlreadyServed(Exception):
 def open_engine(url: str, *, connections: int) -> Engine:
     """Return an engine for a sqlite: or postgresql+psycopg: URL; nothing is connected yet."""
     target = make_url(url)
-    if is_sqlite(target):
-        return _sqlite(target, connections)
+    open_one = _sqlite if is_sqlite(target) else _postgresql
+    engine = open_one(target, connections)
+    event.listen(engine, "handle_error", _drop_read_only)
+    return engine
+
+
+def _postgresql(url: URL, connections: int) -> Engine:
     return create_engine(
-        target,
+        url,
         pool_size=connections,
         max_overflow=0,
         pool_pre_ping=True,
@@ -85,6 +92,13 @@ def _sqlite(url: URL, connections: int) -> Engine:
         connection.exec_driver_sql(f"BEGIN {mode}")
 
     return engine
+
+
+def _drop_read_only(context: ExceptionContext) -> None:
+    """Open anew after a refusal to write: a connection opened read-only stays so for good."""
+    said = str(context.original_exception).lower()
+    if any(sign in said for sign in READ_ONLY_SIGNS):
+        context.is_disconnect = True
 
 
 class SingleWriter(AbstractContextManager["SingleWriter"]):

@@ -27,7 +27,9 @@ MEANINGS = (
 def unavailable(error: DBAPIError | PoolTimeout) -> LedgerUnavailable:
     """Return the error for the caller; the driver's own words stay in the cause."""
     said = str(getattr(error, "orig", None) or error).lower()
-    reason = next((meaning for sign, meaning in MEANINGS if sign in said), "no connection")
+    reason = next(
+        (meaning for sign, meaning in MEANINGS if sign in said), "the database cannot be reached"
+    )
     failure = LedgerUnavailable(reason)
     failure.__cause__ = error
     return failure

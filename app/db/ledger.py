@@ -6,9 +6,9 @@ measured with 8 clients on SQLite).
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -31,8 +31,11 @@ from app.db.migrate import migrate
 from app.db.places import Places
 from app.db.transaction import Transaction
 from app.db.writer import Writer
+from app.lineage.errors import LedgerUnavailable
 
 READERS = 8
+# No job takes as long: a database that is silent for so long is away, whatever its sockets say.
+PATIENCE_S = 15.0
 
 T = TypeVar("T")
 
@@ -78,15 +81,18 @@ class Ledger:
     async def read(self, query: Callable[[Connection], T]) -> T:
         """Run a query in a read transaction off the event loop; LedgerUnavailable if it cannot."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, partial(self._query, query))
+        async with _patience():
+            return await loop.run_in_executor(self._readers, partial(self._query, query))
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """Run a job in a transaction of its own; see Writer.run."""
-        return await self._writer.run(work)
+        async with _patience():
+            return await self._writer.run(work)
 
     async def append(self, append: Append) -> Appended | Answer:
         """Store entries in the next shared commit; see Writer.append."""
-        return await self._writer.append(append)
+        async with _patience():
+            return await self._writer.append(append)
 
     def apply(self, event: Event) -> None:
         """Make a commit visible to the caches."""
@@ -108,3 +114,13 @@ class Ledger:
     def _query(self, query: Callable[[Connection], Any]) -> Any:
         with ledger_failures(), self._engine.connect() as connection:
             return query(connection)
+
+
+@asynccontextmanager
+async def _patience() -> AsyncIterator[None]:
+    """Give up on a silent database: LedgerUnavailable, though it may yet do what was asked."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            yield
+    except TimeoutError:
+        raise LedgerUnavailable("the database does not answer in time") from None
