@@ -12,7 +12,7 @@ from app.lineage.errors import LedgerUnavailable
 
 MIGRATIONS = Path(__file__).parents[2] / "migrations"
 # Alembic's own table, read here without its machinery: readiness asks for it all the time.
-VERSION: Select[tuple[str]] = select(column("version_num", Text)).select_from(table("alembic_version"))
+VERSION: Select[str] = select(column("version_num", Text)).select_from(table("alembic_version"))
 
 
 def configuration() -> Config:

@@ -1,0 +1,115 @@
+"""Files of experiment runs: one JSON object a line, nodes and entries."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from app.client.service import Service
+
+BATCH = 200
+
+
+class BadRunFile(Exception):
+    """A line is not what it should be; the message names it."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(f"line {line}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunNode:
+    """A node, after its parent."""
+
+    name: str
+    parent: str | None
+    eval_summary: str | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """A whole run: nodes in the order of the file, and each node's entries in theirs."""
+
+    digest: str
+    nodes: list[RunNode] = field(default_factory=list)
+    entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> int:
+        """How many calls a load makes: one a node, one a batch of entries."""
+        return len(self.nodes) + sum(len(list(_batches(some))) for some in self.entries.values())
+
+
+def read_run(file: Path) -> Run:
+    """Read a file of records `{"kind": "node", …}` and `{"kind": "entry", …}`.
+
+    A node comes after its parent and before its entries. BadRunFile names the line that breaks
+    this; nothing is sent before the whole file is read.
+    """
+    raw = file.read_bytes()
+    run = Run(hashlib.sha256(raw).hexdigest())
+    for number, line in enumerate(raw.splitlines(), start=1):
+        if line.strip():
+            _take(run, number, _record(number, line))
+    return run
+
+
+def load_run(
+    service: Service, run: Run, checkpoint: str, *, on_step: Callable[[], None]
+) -> tuple[int, int]:
+    """Load a run into a checkpoint; return how many nodes and entries it holds.
+
+    Doing so again adds nothing: nodes are found again, and each batch of entries has a key made
+    from the file and its place (for the 24 hours that the service keeps keys).
+    """
+    service.create_checkpoint(checkpoint)
+    for node in run.nodes:
+        service.create_node(
+            checkpoint, node.name, parent=node.parent, eval_summary=node.eval_summary
+        )
+        on_step()
+    for name, entries in run.entries.items():
+        for number, batch in enumerate(_batches(entries)):
+            key = hashlib.sha256(f"{run.digest} {name} {number}".encode()).hexdigest()
+            service.write_batch(f"{checkpoint}.{name}", batch, key=key)
+            on_step()
+    return len(run.nodes), sum(map(len, run.entries.values()))
+
+
+def _record(number: int, line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadRunFile(number, f"not JSON ({error})") from None
+    if not isinstance(record, dict):
+        raise BadRunFile(number, "not a JSON object")
+    return record
+
+
+def _take(run: Run, number: int, record: dict[str, Any]) -> None:
+    try:
+        match record.get("kind"):
+            case "node":
+                _take_node(run, number, record)
+            case "entry":
+                entry = {"text": record["text"], "metadata": record.get("metadata", {})}
+                run.entries[record["node"]].append(entry)
+            case kind:
+                raise BadRunFile(number, f"unknown kind {kind!r}")
+    except KeyError as error:
+        raise BadRunFile(number, f"no {error} is known here") from None
+
+
+def _take_node(run: Run, number: int, record: dict[str, Any]) -> None:
+    name, parent = record["name"], record.get("parent")
+    if parent is not None and parent not in run.entries:
+        raise BadRunFile(number, f"parent {parent!r} is not above")
+    run.nodes.append(RunNode(name, parent, record.get("eval_summary")))
+    run.entries.setdefault(name, [])
+
+
+def _batches(entries: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
+    for first in range(0, len(entries), BATCH):
+        yield entries[first : first + BATCH]
