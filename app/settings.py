@@ -1,15 +1,22 @@
 """Every setting of the service, read once from the environment and `.env`."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    NoDecode,
+    SettingsConfigDict,
+)
 
 PREFIX = "LINEAGE_"
+ENV_FILE = Path(".env")
 # Read by the command line and by workers, not by the service.
 CLIENT_VARIABLES = {"LINEAGE_URL", "LINEAGE_API_KEY"}
 
@@ -22,7 +29,7 @@ class Settings(BaseSettings):
     """The service's settings; README's table explains each one."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True, str_strip_whitespace=True
+        env_prefix=PREFIX, env_file=ENV_FILE, extra="ignore", frozen=True, str_strip_whitespace=True
     )
 
     host: str = "127.0.0.1"
@@ -51,8 +58,31 @@ class Settings(BaseSettings):
     @classmethod
     def _split_keys(cls, value: object) -> object:
         """Read a comma-separated list."""
-        if isinstance(value, str):
-            return tuple(SecretStr(key.strip()) for key in value.split(",") if key.strip())
+        if not isinstance(value, str):
+            return value
+        keys = tuple(SecretStr(key.strip()) for key in value.split(",") if key.strip())
+        if value.strip() and not keys:
+            raise ValueError("holds commas and no key")
+        return keys
+
+    @field_validator("embeddings_key", "embedding_api_key")
+    @classmethod
+    def _strip_key(cls, value: SecretStr | None) -> SecretStr | None:
+        """Take an empty line of a `.env` for a key that is not set."""
+        key = value.get_secret_value().strip() if value else ""
+        return SecretStr(key) if key else None
+
+    @field_validator("embedding_url")
+    @classmethod
+    def _http(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            url = urlsplit(value)
+        except ValueError:
+            raise ValueError("is no URL") from None
+        if url.scheme not in {"http", "https"} or not url.hostname:
+            raise ValueError("is an http: or https: URL with a host")
         return value
 
     @field_validator("database_url")
@@ -60,13 +90,16 @@ class Settings(BaseSettings):
     def _known_database(cls, value: SecretStr | None) -> SecretStr | None:
         if value is None:
             return None
-        scheme = value.get_secret_value().partition(":")[0]
-        if scheme in {"postgresql", "postgres"}:
-            _, rest = value.get_secret_value().split(":", 1)
-            return SecretStr(f"postgresql+psycopg:{rest}")
-        if scheme not in {"sqlite", "postgresql+psycopg"}:
-            raise ValueError("is a sqlite: or postgresql: URL")
-        return value
+        scheme, _, rest = value.get_secret_value().strip().partition(":")
+        if (
+            scheme == "sqlite"
+            and rest.startswith("///")
+            and rest.strip("/") not in {"", ":memory:"}
+        ):
+            return SecretStr(f"{scheme}:{rest}")
+        if scheme not in {"postgres", "postgresql", "postgresql+psycopg"} or not _is_server(rest):
+            raise ValueError("is a sqlite:///<file> or postgresql://<user>@<host>/<database> URL")
+        return SecretStr(f"postgresql+psycopg:{rest}")
 
     @model_validator(mode="after")
     def _embedding_endpoint_is_complete(self) -> Self:
@@ -96,26 +129,42 @@ class Settings(BaseSettings):
         return self.database_url.get_secret_value()
 
 
-def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
+def read_settings() -> Settings:
     """Read the settings; anything misspelt or impossible is a SettingsError that names it."""
-    names = os.environ if environment is None else environment
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | CLIENT_VARIABLES
-    if unknown := sorted(name for name in names if name.startswith(PREFIX) and name not in known):
-        raise SettingsError(f"{', '.join(unknown)}: no such setting.")
     try:
+        _check_names(os.environ, "the environment")
+        _check_names(DotEnvSettingsSource(Settings, env_file=ENV_FILE).env_vars, str(ENV_FILE))
         return Settings()
+    except UnicodeDecodeError:
+        raise SettingsError(f"{ENV_FILE} is not UTF-8.") from None
     except ValidationError as error:
         raise SettingsError("; ".join(_sentences(error))) from None
+
+
+def _check_names(names: Iterable[str], where: str) -> None:
+    # The names of settings are read in any case, and so are the wrong ones.
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | CLIENT_VARIABLES
+    ours = {name.upper() for name in names if name.upper().startswith(PREFIX)}
+    if unknown := sorted(ours - known):
+        raise SettingsError(f"{', '.join(unknown)} in {where}: no such setting.")
 
 
 def _sentences(error: ValidationError) -> list[str]:
     """Say what is wrong with which variable, without repeating a value that may be secret."""
     return [
-        f"{PREFIX}{str(item['loc'][0]).upper()}: {item['msg']}"
-        if item["loc"]
-        else item["msg"].removeprefix("Value error, ")
+        f"{PREFIX}{str(item['loc'][0]).upper()}: {message}" if item["loc"] else message
         for item in error.errors()
+        for message in [item["msg"].removeprefix("Value error, ")]
     ]
+
+
+def _is_server(rest: str) -> bool:
+    """Tell whether what follows a scheme names a database of a server."""
+    try:
+        url = urlsplit(rest)
+        return bool(url.netloc or url.query) and url.port != 0 and bool(url.path.strip("/"))
+    except ValueError:  # brackets that do not close, a port that is none
+        return False
 
 
 def _is_loopback(host: str) -> bool:
