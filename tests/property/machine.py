@@ -293,15 +293,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(node=nodes, caller=callers, draft=drafts)
     def write_step(self, node: Node, caller: Caller, draft: Json) -> None:
-        experiment = node.experiment
-        path = f"/checkpoints/{experiment.id}/trace"
-        response = self._send("POST", path, caller=caller, json=draft)
-        if slug := trace_refusal(experiment, caller, writes=True):
-            return refused(response, slug)
-        step = accepted(response, status=201)
-        self._check_accepted(experiment, [step], [draft], node=caller.node)
-        experiment.trace.append(step)
-        return None
+        self._write_step(node.experiment, caller, draft)
 
     @rule(node=nodes, caller=callers, limit=limits)
     def list_trace(self, node: Node, caller: Caller, limit: int) -> None:
@@ -382,6 +374,8 @@ class Lives(RuleBasedStateMachine):
         for node in planted:
             draft = {"text": f"loss {node.name} {side}", "metadata": {"step": 1}}
             self._write(node, node.header, [draft], single=True, keyed=False)
+            self._write_step(node.experiment, node.header, draft)
+        self._write_step(root.experiment, OPERATOR, {"text": "a step of nobody", "metadata": {}})
         return planted
 
     def _grow(self, experiment: Experiment, parent: Node | None) -> Node:
@@ -416,6 +410,16 @@ class Lives(RuleBasedStateMachine):
         self._check_accepted(node.experiment, entries, batch, node=node.id)
         node.entries += entries
         return (sent, answer) if keyed else multiple()
+
+    def _write_step(self, experiment: Experiment, caller: Caller, draft: Json) -> None:
+        path = f"/checkpoints/{experiment.id}/trace"
+        response = self._send("POST", path, caller=caller, json=draft)
+        if slug := trace_refusal(experiment, caller, writes=True):
+            return refused(response, slug)
+        step = accepted(response, status=201)
+        self._check_accepted(experiment, [step], [draft], node=caller.node)
+        experiment.trace.append(step)
+        return None
 
     def _check_accepted(
         self,
