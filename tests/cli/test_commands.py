@@ -1,0 +1,120 @@
+"""The command line against a running service."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.client import Api, answer
+from tests.support.ports import port_of, reserve_port
+from tests.support.service import InProcessService
+from tests.support.tree import unique_checkpoint
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "run.jsonl"
+ONE_DATABASE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+
+
+def run(*arguments: str, url: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.cli", *arguments],
+        env={**os.environ, "LINEAGE_URL": url, "COLUMNS": "100"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@ONE_DATABASE
+def test_a_run_is_loaded_once_however_often_it_is_asked_for(
+    service: InProcessService, api: Api
+) -> None:
+    checkpoint = unique_checkpoint()
+
+    for _ in range(2):
+        done = run("load", str(EXAMPLE), "--checkpoint", checkpoint, "--json", url=service.base_url)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == {"checkpoint": checkpoint, "nodes": 12, "entries": 42}
+
+    counts = answer(api.get_checkpoint(checkpoint))
+    assert (counts["nodes"], counts["entries"]) == (12, 42)
+    node = answer(api.get_node(f"{checkpoint}.trees_lag"))
+    assert node["lineage"] == [f"{checkpoint}.{name}" for name in ("root", "trees", "trees_depth")]
+    assert node["eval_summary"] == "Add lagged weather as features."
+
+
+@ONE_DATABASE
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        ("{", "line 1: not JSON"),
+        ("[]", "line 1: not a JSON object"),
+        ('{"kind": "node", "name": "a"}\n\n{"kind": "fox"}', "line 3: unknown kind 'fox'"),
+        ('{"kind": "entry", "node": "a", "text": "x"}', "line 1: no 'a' is known here"),
+        ('{"kind": "node", "name": "a", "parent": "b"}', "line 1: parent 'b' is not above"),
+        ('{"kind": "node"}', "line 1: no 'name' is known here"),
+    ],
+)
+def test_a_bad_file_is_told_by_its_line_and_loads_nothing(
+    service: InProcessService, api: Api, tmp_path: Path, lines: str, complaint: str
+) -> None:
+    file = tmp_path / f"{unique_checkpoint()}.jsonl"
+    file.write_text(lines)
+
+    done = run("load", str(file), url=service.base_url)
+
+    assert (done.returncode, complaint in done.stderr) == (2, True)
+    assert api.get_checkpoint(file.stem).status_code == 404
+
+
+@ONE_DATABASE
+def test_a_reindex_waits_until_nothing_is_pending(service: InProcessService, api: Api) -> None:
+    checkpoint = unique_checkpoint()
+    run("load", str(EXAMPLE), "--checkpoint", checkpoint, url=service.base_url)
+
+    done = run("reindex", checkpoint, "--json", url=service.base_url)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["pending"] == 0
+    assert answer(api.search(f"{checkpoint}.linear", "metric"))["results"]
+
+
+@ONE_DATABASE
+def test_what_the_service_refuses_is_said_in_a_sentence(service: InProcessService) -> None:
+    done = run("reindex", "nowhere", url=service.base_url)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip().endswith("letta-lineage: There is no checkpoint 'nowhere'.")
+
+
+def test_a_service_that_is_not_there_is_named() -> None:
+    # Bound, and never listened on: nobody can answer there.
+    with reserve_port() as bound:
+        url = f"http://127.0.0.1:{port_of(bound)}"
+        done = run("reindex", "exp1", url=url)
+
+    assert done.returncode == 3
+    assert url in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@ONE_DATABASE
+def test_the_demonstration_shows_no_leak(service: InProcessService) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.demo"],
+        env={**os.environ, "LINEAGE_URL": service.base_url},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "12 nodes, 42 entries" in done.stdout
+    assert "0 leaks" in done.stdout
