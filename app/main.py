@@ -11,7 +11,6 @@ from app.api.app import add_http
 from app.api.callers import Doorkeeper
 from app.api.metrics import Metrics
 from app.archive.embedded import EmbeddedArchive
-from app.archive.port import Archive
 from app.db.engine import AlreadyServed, SingleWriter, sqlite_file
 from app.db.ledger import Ledger
 from app.embedding.openai import OpenAIEmbedder
@@ -99,7 +98,7 @@ async def _open(app: FastAPI, settings: Settings, metrics: Metrics, stack: Async
     stack.push_async_callback(ledger.close)
     metrics.cache_bytes.set_function(lambda: ledger.blocks.size_bytes)
     embedder = _embedder(settings)
-    archive = _archive(embedder)
+    archive = EmbeddedArchive(embedder, search_wait_s=settings.embedding_timeout_s)
     stack.push_async_callback(archive.close)
     accesses = AccessRecorder(ledger, on_lost=metrics.accesses_lost.inc)
     stack.push_async_callback(accesses.flush)
@@ -136,10 +135,6 @@ async def _stop(task: "asyncio.Task[None]") -> None:
 def _tell_of_failure(task: "asyncio.Task[None]") -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("background_work_failed", exc_info=error)
-
-
-def _archive(embedder: Embedder) -> Archive:
-    return EmbeddedArchive(embedder)
 
 
 def _embedder(settings: Settings) -> Embedder:

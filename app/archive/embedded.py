@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from app.archive.port import Health, Hit, Outcome, Question, Vectors
+from app.archive.port import Health, Hit, Outcome, Question, Vector, Vectors
 from app.archive.ranking import rank
 from app.embedding.port import Embedder, EmbedderRefused, EmbedderUnavailable
 from app.lineage.entry import Entry
@@ -16,8 +16,10 @@ INLINE_ROWS = 4_000
 class EmbeddedArchive:
     """Needs nothing beside the ledger but an embedder."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, *, search_wait_s: float = 10.0) -> None:
+        """Let a search wait so long, in seconds, for an embedder that is not local."""
         self._embedder = embedder
+        self._search_wait_s = None if embedder.local else search_wait_s
 
     @property
     def model(self) -> str:
@@ -48,10 +50,7 @@ class EmbeddedArchive:
 
     async def search(self, question: Question) -> Sequence[Hit]:
         """Rank the candidates; see the port."""
-        try:
-            [query] = await self._embed([question.query])
-        except EmbedderRefused as error:
-            raise ArchiveUnavailable(error.reason) from error
+        query = await self._query_vector(question.query)
         parts = await question.candidates()
         if sum(len(part.entries) for part in parts) <= INLINE_ROWS:
             return rank(parts, query, limit=question.limit)
@@ -78,6 +77,20 @@ class EmbeddedArchive:
     async def close(self) -> None:
         """Close the embedder."""
         await self._embedder.close()
+
+    async def _query_vector(self, query: str) -> Vector:
+        # Indexing may repeat and queue for longer; whoever searches has somebody waiting.
+        try:
+            async with asyncio.timeout(self._search_wait_s):
+                vectors = await self._embed([query])
+        except TimeoutError:
+            raise ArchiveUnavailable(
+                f"the embedder did not answer within {self._search_wait_s:g} s"
+            ) from None
+        except EmbedderRefused as error:
+            raise ArchiveUnavailable(error.reason) from error
+        vector: Vector = vectors[0]
+        return vector
 
     async def _embed(self, texts: Sequence[str]) -> Vectors:
         try:
