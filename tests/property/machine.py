@@ -337,6 +337,16 @@ class Lives(RuleBasedStateMachine):
             assert shown["entries"] == experiment.entry_count
             assert shown["pending"] == 0
 
+    @invariant()
+    def newest_nodes_find_the_best_of_their_lineage(self) -> None:
+        for experiment in self.experiments:
+            node = experiment.nodes[-1]
+            body = {"query": "loss rate", "limit": 3, "include_self": True}
+            response = self._send("POST", f"/nodes/{node.id}/memory/search", json=body)
+            entries = [entry for inner in [*node.lineage, node] for entry in inner.entries]
+            answer = accepted(response, status=200)
+            self._compare_hits(answer, entries, query="loss rate", limit=3, wanted={})
+
     def teardown(self) -> None:
         for experiment in self.experiments:
             steps = self._walk(f"/checkpoints/{experiment.id}/trace")

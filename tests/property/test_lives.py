@@ -26,7 +26,7 @@ def world(start_service: StartService) -> Iterator[World]:
 def test_a_few_lives_are_as_the_model_says(world: World) -> None:
     # The same lives every time: the fast suite fails for a change and not for luck.
     few = settings(
-        COMMON, max_examples=12, stateful_step_count=40, derandomize=True, phases=[Phase.generate]
+        COMMON, max_examples=8, stateful_step_count=40, derandomize=True, phases=[Phase.generate]
     )
     run_state_machine_as_test(lives_in(world), settings=few)
 
@@ -34,7 +34,7 @@ def test_a_few_lives_are_as_the_model_says(world: World) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_two_thousand_steps_are_as_the_model_says(world: World) -> None:
-    many = settings(COMMON, max_examples=60, stateful_step_count=50)
-    run_state_machine_as_test(lives_in(world), settings=many)
+    some = settings(COMMON, max_examples=20, stateful_step_count=50)
 
-    assert world.steps >= 2_000
+    while world.steps < 2_000:
+        run_state_machine_as_test(lives_in(world), settings=some)
