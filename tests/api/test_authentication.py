@@ -39,12 +39,12 @@ def bearer(request: pytest.FixtureRequest, guarded: Tree) -> str | None:
         token: str = answer(guarded.api.token(gone["a"]))["token"]
         assert guarded.api.purge(gone.checkpoint).status_code == 204
         return token
-    return {"none": None, "wrong": "wrong", "empty": "", "made-up token": "lnt_made-up"}[kind]
+    return {"none": None, "wrong": "wrong", "made-up token": "lnt_made-up"}[kind]
 
 
 @pytest.mark.parametrize(
     "bearer",
-    ["none", "wrong", "empty", "made-up token", "token of a purged checkpoint"],
+    ["none", "wrong", "made-up token", "token of a purged checkpoint"],
     indirect=True,
 )
 def test_without_a_known_credential_nothing_but_health_and_docs_answers(
@@ -68,9 +68,7 @@ def test_a_refusal_says_how_to_authenticate(guarded: Tree) -> None:
     assert refused.json()["type"] == "/problems/unauthenticated"
 
 
-@pytest.mark.parametrize(
-    "header", ["Basic a2V5", "Bearer", "bearer  ", f"Token {API_KEY}", API_KEY]
-)
+@pytest.mark.parametrize("header", ["Basic a2V5", "Bearer", "", f"Token {API_KEY}", API_KEY])
 def test_another_scheme_is_no_credential(guarded: Tree, header: str) -> None:
     with guarded.api.with_bearer(None) as stranger:
         refused = stranger.request("GET", "/checkpoints", headers={"Authorization": header})
