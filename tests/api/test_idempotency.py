@@ -153,7 +153,7 @@ def test_a_token_is_given_out_without_a_key_only(tree: Tree, api: Api) -> None:
 
 def test_a_client_that_hung_up_changes_nothing_of_it(service: InProcessService, tree: Tree) -> None:
     key = unique_checkpoint("key")
-    body = b'{"text": "x"}'
+    body = b'{"text":"x"}'
     head = (
         f"POST /nodes/{tree['a']}/memory HTTP/1.1\r\nHost: x\r\nX-Current-Node: {tree['a']}\r\n"
         f"Idempotency-Key: {key}\r\nContent-Type: application/json\r\n"
