@@ -1,12 +1,10 @@
 """A search returns the best of the scope, exactly, whatever else the checkpoint holds."""
 
 import random
-from collections.abc import Sequence
 
-import numpy as np
 import pytest
 
-from app.embedding.wordllama import WordLlamaEmbedder
+from tests.archive.brute_force import by_brute_force
 from tests.conftest import Grow
 from tests.support.client import Api, Json, answer
 from tests.support.tree import Tree
@@ -21,16 +19,6 @@ WORDS = [
 def sentences(count: int, *, seed: int) -> list[str]:
     rng = random.Random(seed)
     return [" ".join(rng.choices(WORDS, k=rng.randint(3, 30))) for _ in range(count)]
-
-
-async def by_brute_force(query: str, entries: Sequence[Json]) -> list[str]:
-    """Rank by cosine in float64, oldest first where equal; entries come oldest first."""
-    embedder = WordLlamaEmbedder.load()
-    vectors = (await embedder.embed([entry["text"] for entry in entries])).astype(np.float64)
-    [direction] = (await embedder.embed([query])).astype(np.float64)
-    scores = (vectors * direction).sum(axis=1)
-    order = sorted(range(len(entries)), key=lambda row: (-scores[row], row))
-    return [entries[row]["id"] for row in order]
 
 
 def ids(found: Json) -> list[str]:
