@@ -6,6 +6,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from app.api import (
     checkpoints,
@@ -30,6 +31,8 @@ from app.logs import RequestLog
 ROUTERS = (checkpoints, nodes, memory, trace, core_memory, operations, embeddings, health)
 # Routes are tried one after the other, 3 µs each: those that workers call all the time come first.
 BUSY_FIRST = (memory, trace, nodes, checkpoints, core_memory, operations, embeddings, health)
+
+UNKNOWN_PATH_STATUS = 404
 
 
 def add_http(
@@ -75,14 +78,21 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
             METHOD_NOT_ALLOWED,
             detail=f"{request.method} is not allowed here.",
             request_id=request_id,
-            headers=error.headers,
+            headers={"Allow": ", ".join(_allowed_methods(request))},
         )
     if error.status_code == UNKNOWN_PATH_STATUS:
         return error_response(UnknownPath("Nothing is at this path."), request_id=request_id)
     raise error
 
 
-UNKNOWN_PATH_STATUS = 404
+def _allowed_methods(request: Request) -> list[str]:
+    """Return the methods of every route at this path; the framework tells those of the first."""
+    allowed: set[str] = set()
+    for route in request.app.router.routes:
+        matched, _ = route.matches(request.scope)
+        if matched is not Match.NONE:
+            allowed |= getattr(route, "methods", None) or set()
+    return sorted(allowed)
 
 
 class _InvalidFields(InvalidInput):

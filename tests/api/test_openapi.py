@@ -1,0 +1,121 @@
+"""The OpenAPI description is whole, and its examples work when pressed in Swagger UI."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from tests.conftest import StartService
+from tests.support.client import Api
+
+ONE_DATABASE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+PROBLEM = "application/problem+json"
+
+
+def operations(api: Api) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    document = api.request("GET", "/openapi.json").json()
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), path, operation
+
+
+@ONE_DATABASE
+def test_every_operation_says_what_it_does_and_what_can_go_wrong(api: Api) -> None:
+    names = []
+    for method, path, operation in operations(api):
+        for word in ("summary", "description", "tags", "operationId"):
+            assert operation[word], (method, path, word)
+        names.append(operation["operationId"])
+        errors = {code: told for code, told in operation["responses"].items() if code >= "4"}
+        if path not in {"/healthz", "/readyz"}:
+            assert {"401", "422", "500", "503"} <= set(errors), (method, path)
+            for code, told in errors.items():
+                assert PROBLEM in told["content"], (method, path, code)
+                assert told["content"][PROBLEM]["examples"], (method, path, code)
+        if "requestBody" in operation:
+            assert {"413", "415"} <= set(errors), (method, path)
+    assert len(names) == len(set(names))
+
+
+@ONE_DATABASE
+def test_the_description_names_both_credentials_and_no_server(api: Api) -> None:
+    document = api.request("GET", "/openapi.json").json()
+
+    assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+    assert document["security"] == [{"bearer": []}, {}]
+    assert "servers" not in document
+
+
+@ONE_DATABASE
+def test_the_examples_work_in_the_order_in_which_they_stand(start_service: StartService) -> None:
+    pressed = 0
+    with Api(start_service().base_url) as api:
+        document = api.request("GET", "/openapi.json").json()
+        for method, template, operation in last_of_all_the_purge(operations(api)):
+            parameters = operation.get("parameters", [])
+            path, headers, query = template, {}, {}
+            for parameter in parameters:
+                value = example_of(parameter)
+                if value is None:
+                    assert not parameter["required"], (method, template, parameter["name"])
+                elif parameter["in"] == "path":
+                    path = path.replace(f"{{{parameter['name']}}}", value)
+                elif parameter["in"] == "header":
+                    headers[parameter["name"]] = value
+                else:
+                    query[parameter["name"]] = value
+            body = body_of(operation, document)
+            answer = api.request(method, path, headers=headers, params=query, json=body)
+            assert answer.is_success, (method, path, body, answer.text)
+            pressed += 1
+    assert pressed > 30
+
+
+def last_of_all_the_purge(
+    found: Iterator[tuple[str, str, dict[str, Any]]],
+) -> list[tuple[str, str, dict[str, Any]]]:
+    """Press what ends things after the rest, as a person would."""
+    rank = {"clear_entries": 1, "seal_node": 2, "purge_checkpoint": 3}
+    return sorted(found, key=lambda item: rank.get(item[2]["operationId"], 0))
+
+
+def example_of(parameter: dict[str, Any]) -> Any:
+    if "example" in parameter:
+        return parameter["example"]
+    examples = parameter.get("schema", {}).get("examples") or parameter.get("examples")
+    return examples[0] if examples else None
+
+
+def body_of(operation: dict[str, Any], document: dict[str, Any]) -> Any:
+    if "requestBody" not in operation:
+        return None
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    name = schema["$ref"].rsplit("/", 1)[-1]
+    return document["components"]["schemas"][name]["examples"][0]
+
+
+class Loaded(HTMLParser):
+    """Collects what a page loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.urls: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        wanted = {"script": "src", "link": "href", "img": "src"}.get(tag)
+        self.urls += [value for name, value in attrs if name == wanted and value]
+
+
+@ONE_DATABASE
+def test_swagger_ui_loads_everything_from_the_service_itself(api: Api) -> None:
+    page = api.request("GET", "/docs")
+    loaded = Loaded()
+    loaded.feed(page.text)
+
+    assert len(loaded.urls) == 3
+    for url in loaded.urls:
+        assert url.startswith("/docs/assets/")
+        assert api.request("GET", url).status_code == 200
+    assert not re.findall(r"https?://", page.text)
