@@ -15,9 +15,14 @@ from app.lineage.lineage import Lineage
 IS_NODE = (nodes.c.checkpoint_id == bindparam("checkpoint")) & (nodes.c.name == bindparam("name"))
 SELECT_NODE = select(nodes).where(IS_NODE)
 _UP = select(nodes.c.parent, nodes.c.depth).where(IS_NODE).cte("up", recursive=True)
+# One look-up by key a level, whatever the planner thinks: joined with the nodes instead, PostgreSQL
+# read all of the checkpoint's nodes again at every level.
+_ABOVE = select(nodes.c.parent).where(
+    nodes.c.checkpoint_id == bindparam("checkpoint"), nodes.c.name == _UP.c.parent
+)
 _UP = _UP.union_all(
-    select(nodes.c.parent, nodes.c.depth).where(
-        nodes.c.checkpoint_id == bindparam("checkpoint"), nodes.c.name == _UP.c.parent
+    select(_ABOVE.correlate(_UP).scalar_subquery(), _UP.c.depth - 1).where(
+        _UP.c.parent.is_not(None)
     )
 )
 SELECT_ANCESTORS = select(_UP.c.parent).where(_UP.c.parent.is_not(None)).order_by(_UP.c.depth)
