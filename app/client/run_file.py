@@ -81,7 +81,7 @@ def load_run(
 def _record(number: int, line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRunFile(number, f"not JSON ({error})") from None
     if not isinstance(record, dict):
         raise BadRunFile(number, "not a JSON object")
@@ -94,8 +94,11 @@ def _take(run: Run, number: int, record: dict[str, Any]) -> None:
             case "node":
                 _take_node(run, number, record)
             case "entry":
-                entry = {"text": record["text"], "metadata": record.get("metadata", {})}
-                run.entries[record["node"]].append(entry)
+                entry = {
+                    "text": _word(number, record, "text"),
+                    "metadata": record.get("metadata", {}),
+                }
+                run.entries[_word(number, record, "node")].append(entry)
             case kind:
                 raise BadRunFile(number, f"unknown kind {kind!r}")
     except KeyError as error:
@@ -103,11 +106,21 @@ def _take(run: Run, number: int, record: dict[str, Any]) -> None:
 
 
 def _take_node(run: Run, number: int, record: dict[str, Any]) -> None:
-    name, parent = record["name"], record.get("parent")
+    name = _word(number, record, "name")
+    parent = None if record.get("parent") is None else _word(number, record, "parent")
+    if name in run.entries:
+        raise BadRunFile(number, f"node {name!r} is already above")
     if parent is not None and parent not in run.entries:
         raise BadRunFile(number, f"parent {parent!r} is not above")
     run.nodes.append(RunNode(name, parent, record.get("eval_summary")))
-    run.entries.setdefault(name, [])
+    run.entries[name] = []
+
+
+def _word(number: int, record: dict[str, Any], name: str) -> str:
+    value = record[name]
+    if not isinstance(value, str):
+        raise BadRunFile(number, f"{name!r} is not a string")
+    return value
 
 
 def _batches(entries: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:

@@ -58,6 +58,8 @@ def test_a_run_is_loaded_once_however_often_it_is_asked_for(
         ('{"kind": "entry", "node": "a", "text": "x"}', "line 1: no 'a' is known here"),
         ('{"kind": "node", "name": "a", "parent": "b"}', "line 1: parent 'b' is not above"),
         ('{"kind": "node"}', "line 1: no 'name' is known here"),
+        ('{"kind": "node", "name": ["a"]}', "line 1: 'name' is not a string"),
+        ('{"kind": "node", "name": "a"}\n' * 2, "line 2: node 'a' is already above"),
     ],
 )
 def test_a_bad_file_is_told_by_its_line_and_loads_nothing(
