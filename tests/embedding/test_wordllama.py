@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import wordllama  # type: ignore[import-untyped]
+import wordllama
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
