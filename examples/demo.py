@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,9 +22,11 @@ from rich.tree import Tree
 from app.client import Service
 from app.client.run_file import Run, load_run, read_run
 
-RUN = Path(__file__).with_name("run.jsonl")
+ROOT = Path(__file__).parents[1]
+RUN = ROOT / "examples" / "run.jsonl"
 ALL = 100
 SHOWN = 2
+START_S = 60
 
 console = Console()
 
@@ -34,21 +37,47 @@ def service_url() -> Iterator[str]:
     if url := os.environ.get("LINEAGE_URL"):
         yield url
         return
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory() as data:
-        environment = {**os.environ, "LINEAGE_PORT": str(port), "LINEAGE_DATA_DIR": data}
         process = subprocess.Popen(
             [sys.executable, "-m", "app.cli", "serve"],
-            env={**environment, "LINEAGE_LOG_LEVEL": "warning"},
+            env={
+                **{name: v for name, v in os.environ.items() if not name.startswith("LINEAGE_")},
+                "PYTHONPATH": str(ROOT),
+                "LINEAGE_PORT": str(port),
+                "LINEAGE_DATA_DIR": data,
+                "LINEAGE_LOG_LEVEL": "warning",
+            },
+            # Away from a .env that may name a database, which a demonstration should not fill.
+            cwd=data,
         )
         try:
-            # The client repeats until the service is up.
+            wait_for(process, port)
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
             process.wait()
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+    """Return when the port accepts connections; end where the service ended, or takes too long."""
+    deadline = time.monotonic() + START_S
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    sys.exit("The service did not start.")
 
 
 def lineage(run: Run, name: str) -> list[str]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from app.client.service import Service
 
-BATCH = 200
+# Of the longest texts and metadata (32 and 16 KiB), a hundred stay below the 8 MiB of a body.
+BATCH = 100
 
 
 class BadRunFile(Exception):

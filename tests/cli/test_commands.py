@@ -120,3 +120,24 @@ def test_the_demonstration_shows_no_leak(service: InProcessService) -> None:
     assert done.returncode == 0, done.stderr
     assert "12 nodes, 42 entries" in done.stdout
     assert "0 leaks" in done.stdout
+
+
+def test_the_demonstration_starts_a_service_of_its_own_and_leaves_other_databases_alone(
+    tmp_path: Path,
+) -> None:
+    elsewhere = tmp_path / "precious.db"
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.demo"],
+        env={
+            **{name: v for name, v in os.environ.items() if not name.startswith("LINEAGE_")},
+            "LINEAGE_DATABASE_URL": f"sqlite:///{elsewhere}",
+        },
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+    assert (done.returncode, "0 leaks" in done.stdout) == (0, True), done.stderr
+    assert not elsewhere.exists()
