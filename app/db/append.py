@@ -32,7 +32,7 @@ LOCK_CHECKPOINTS = (
     select(checkpoints)
     .where(checkpoints.c.id.in_(bindparam("ids", expanding=True)))
     .order_by(checkpoints.c.id)
-    .with_for_update()
+    .with_for_update(key_share=True)
 )
 SELECT_NODES = select(nodes).where(
     nodes.c.checkpoint_id == bindparam("checkpoint"),

@@ -60,8 +60,12 @@ def get(connection: Connection, checkpoint: str) -> Checkpoint:
 
 
 def lock(connection: Connection, checkpoint: str) -> RowMapping:
-    """Return a checkpoint's row, held until the transaction ends: its changes come one by one."""
-    query = select(checkpoints).where(checkpoints.c.id == checkpoint).with_for_update()
+    """Return a checkpoint's row, held until the transaction ends: its changes come one by one.
+
+    The lock lets rows refer to it meanwhile (FOR NO KEY UPDATE): access records of other replicas
+    neither wait for it nor can deadlock with it.
+    """
+    query = select(checkpoints).where(checkpoints.c.id == checkpoint).with_for_update(key_share=True)
     if (row := connection.execute(query).mappings().one_or_none()) is None:
         raise UnknownCheckpoint(checkpoint)
     return row
