@@ -65,8 +65,9 @@ def lock(connection: Connection, checkpoint: str) -> RowMapping:
     The lock lets rows refer to it meanwhile (FOR NO KEY UPDATE): access records of other replicas
     neither wait for it nor can deadlock with it.
     """
-    query = select(checkpoints).where(checkpoints.c.id == checkpoint).with_for_update(key_share=True)
-    if (row := connection.execute(query).mappings().one_or_none()) is None:
+    query = select(checkpoints).where(checkpoints.c.id == checkpoint)
+    locked = query.with_for_update(key_share=True)
+    if (row := connection.execute(locked).mappings().one_or_none()) is None:
         raise UnknownCheckpoint(checkpoint)
     return row
 
