@@ -27,6 +27,7 @@ GRACE_S = 5
 DEFAULT_URL = "http://127.0.0.1:8000"
 POLL_S = 0.5
 EXIT_REFUSED, EXIT_BAD_INPUT, EXIT_UNREACHABLE = 1, 2, 3
+EXITS = "Exit codes: 1 the service refused, 2 the input is bad, 3 no service answers."
 # <malloc.h> of glibc.
 M_ARENA_MAX = -8
 
@@ -101,7 +102,7 @@ ApiKey = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-@app.command(epilog="Example: letta-lineage load examples/run.jsonl --checkpoint exp1")
+@app.command(epilog=f"Example: letta-lineage load examples/run.jsonl --checkpoint exp1\n\n{EXITS}")
 def load(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON lines.")],
     *,
@@ -112,7 +113,10 @@ def load(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Load a run of nodes and entries into a running service. Doing so again adds nothing."""
+    """Load a run of nodes and entries into a running service.
+
+    Doing so again within a day adds nothing.
+    """
     into = checkpoint or _id_of(file)
     with _said_plainly(), Service(url, api_key=api_key) as service:
         run = read_run(file)
@@ -125,7 +129,7 @@ def load(
     )
 
 
-@app.command(epilog="Example: letta-lineage reindex exp1")
+@app.command(epilog=f"Example: letta-lineage reindex exp1\n\n{EXITS}")
 def reindex(
     checkpoint: str,
     *,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.client.service import Service
+from app.client.service import Refused, Service
 
 # Of the longest texts and metadata (32 and 16 KiB), a hundred stay below the 8 MiB of a body.
 BATCH = 100
@@ -36,6 +36,8 @@ class Run:
     digest: str
     nodes: list[RunNode] = field(default_factory=list)
     entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    lines: dict[str, list[int]] = field(default_factory=dict)
+    """Where each node's entries stand in the file."""
 
     @property
     def steps(self) -> int:
@@ -63,7 +65,8 @@ def load_run(
     """Load a run into a checkpoint; return how many nodes and entries it holds.
 
     Doing so again adds nothing: nodes are found again, and each batch of entries has a key made
-    from the file and its place (for the 24 hours that the service keeps keys).
+    from the file and its place (for the 24 hours that the service keeps keys). BadRunFile names the
+    line of an entry that the service refuses; its batch is not stored, those before it are.
     """
     service.create_checkpoint(checkpoint)
     for node in run.nodes:
@@ -74,7 +77,14 @@ def load_run(
     for name, entries in run.entries.items():
         for number, batch in enumerate(_batches(entries)):
             key = hashlib.sha256(f"{run.digest} {name} {number}".encode()).hexdigest()
-            service.write_batch(f"{checkpoint}.{name}", batch, key=key)
+            try:
+                service.write_batch(f"{checkpoint}.{name}", batch, key=key)
+            except Refused as refused:
+                place = _place_at_fault(refused)
+                if place is None:
+                    raise
+                line = run.lines[name][number * BATCH + place]
+                raise BadRunFile(line, str(refused)) from refused
             on_step()
     return len(run.nodes), sum(map(len, run.entries.values()))
 
@@ -99,7 +109,9 @@ def _take(run: Run, number: int, record: dict[str, Any]) -> None:
                     "text": _word(number, record, "text"),
                     "metadata": record.get("metadata", {}),
                 }
-                run.entries[_word(number, record, "node")].append(entry)
+                node = _word(number, record, "node")
+                run.entries[node].append(entry)
+                run.lines[node].append(number)
             case kind:
                 raise BadRunFile(number, f"unknown kind {kind!r}")
     except KeyError as error:
@@ -115,6 +127,7 @@ def _take_node(run: Run, number: int, record: dict[str, Any]) -> None:
         raise BadRunFile(number, f"parent {parent!r} is not above")
     run.nodes.append(RunNode(name, parent, record.get("eval_summary")))
     run.entries[name] = []
+    run.lines[name] = []
 
 
 def _word(number: int, record: dict[str, Any], name: str) -> str:
@@ -122,6 +135,15 @@ def _word(number: int, record: dict[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise BadRunFile(number, f"{name!r} is not a string")
     return value
+
+
+def _place_at_fault(refused: Refused) -> int | None:
+    """Return which entry of a batch the service blames, if it is one."""
+    for fault in refused.document.get("errors", []):
+        match fault["loc"]:
+            case ["body", "entries", int(place), *_]:
+                return place
+    return None
 
 
 def _batches(entries: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:

@@ -42,7 +42,10 @@ class Service:
 
     def __init__(self, url: str, *, api_key: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_S)
+        try:
+            self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_S)
+        except httpx.InvalidURL as error:
+            raise Unreachable(f"{url} is not a URL ({error}).") from error
 
     def __enter__(self) -> Self:
         return self

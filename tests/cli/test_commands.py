@@ -75,6 +75,31 @@ def test_a_bad_file_is_told_by_its_line_and_loads_nothing(
 
 
 @ONE_DATABASE
+def test_an_entry_that_the_service_refuses_is_told_by_its_line(
+    service: InProcessService, tmp_path: Path
+) -> None:
+    # The 120th entry is in the second batch, behind a blank line and two nodes.
+    entries = ['{"kind": "entry", "node": "b", "text": "x"}'] * 150
+    entries[119] = '{"kind": "entry", "node": "b", "text": " "}'
+    file = tmp_path / f"{unique_checkpoint()}.jsonl"
+    nodes = ['{"kind": "node", "name": "a"}', "", '{"kind": "node", "name": "b", "parent": "a"}']
+    file.write_text("\n".join([*nodes, *entries]))
+
+    done = run("load", str(file), url=service.base_url)
+
+    assert done.returncode == 2
+    assert f"line {len(nodes) + 120}: A blank text is not allowed." in done.stderr
+
+
+def test_what_is_no_url_is_named() -> None:
+    done = run("reindex", "exp1", url="http://127.0.0.1:eight")
+
+    assert done.returncode == 3
+    assert "http://127.0.0.1:eight is not a URL" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@ONE_DATABASE
 def test_a_reindex_waits_until_nothing_is_pending(service: InProcessService, api: Api) -> None:
     checkpoint = unique_checkpoint()
     run("load", str(EXAMPLE), "--checkpoint", checkpoint, url=service.base_url)
