@@ -44,6 +44,8 @@ def add_http(
     max_body_bytes: int,
 ) -> None:
     """Give the application its routes, its gate, its telemetry and its problem documents."""
+    # A redirect to the path without its slash would be no problem document, and trusts `Host`.
+    app.router.redirect_slashes = False
     # Taken over as they are: `include_router` would wrap each in a second match (20 µs a request).
     for module in BUSY_FIRST:
         app.router.routes.extend(module.router.routes)

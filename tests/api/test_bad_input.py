@@ -277,3 +277,27 @@ def test_a_request_that_is_no_http_disturbs_nobody(tree: Tree, api: Api) -> None
     connection.close()
 
     assert api.healthz().status_code == 200
+
+
+@pytest.mark.parametrize(
+    "junk",
+    ["%", "%zz", "%ff%fe", "%00", "%2e%2e%2f", "%ed%a0%81", "a%0ab", "%25%30%30", "x" * 9_000],
+)
+def test_junk_in_a_path_names_nothing(api: Api, junk: str) -> None:
+    connection = http.client.HTTPConnection(api.http.base_url.host, api.http.base_url.port or 80)
+    for path in (f"/nodes/{junk}", f"/checkpoints/{junk}", f"/nodes/{junk}/memory"):
+        connection.request("GET", path)
+        response = connection.getresponse()
+        told = json.loads(response.read())
+        assert (response.status, told["status"]) == (404, 404), path
+    connection.close()
+
+
+@pytest.mark.parametrize("junk", ["%ff%fe", "%00", "%ed%a0%81"])
+def test_junk_in_a_query_is_422(tree: Tree, api: Api, junk: str) -> None:
+    connection = http.client.HTTPConnection(api.http.base_url.host, api.http.base_url.port or 80)
+    for query in (f"cursor={junk}", f"limit={junk}", f"{junk}=1"):
+        connection.request("GET", f"/nodes/{tree['a']}/memory?{query}")
+        response = connection.getresponse()
+        assert json.loads(response.read())["status"] == response.status == 422, query
+    connection.close()
