@@ -8,6 +8,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.lineage.errors import LedgerUnavailable
 
+# No job takes as long: a database that is silent for so long is away, whatever its sockets say.
+PATIENCE_S = 15.0
+
 # What the drivers say, and what it means to the person who has to mend it.
 MEANINGS = (
     ("disk is full", "the disk is full"),
@@ -33,6 +36,11 @@ def unavailable(error: DBAPIError | PoolTimeout) -> LedgerUnavailable:
     failure = LedgerUnavailable(reason)
     failure.__cause__ = error
     return failure
+
+
+def silent_database() -> LedgerUnavailable:
+    """Return the error for a database that said nothing for PATIENCE_S."""
+    return LedgerUnavailable("the database does not answer in time")
 
 
 @contextmanager

@@ -25,18 +25,14 @@ from app.db.events import (
     NodeChanged,
     NodeCleared,
 )
-from app.db.failures import ledger_failures
+from app.db.failures import PATIENCE_S, ledger_failures, silent_database
 from app.db.idempotency import Answer
 from app.db.migrate import migrate
 from app.db.places import Places
 from app.db.transaction import Transaction
 from app.db.writer import Writer
-from app.lineage.errors import LedgerUnavailable
 
 READERS = 8
-# No job takes as long: a database that is silent for so long is away, whatever its sockets say.
-PATIENCE_S = 15.0
-
 T = TypeVar("T")
 
 
@@ -86,13 +82,11 @@ class Ledger:
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """Run a job in a transaction of its own; see Writer.run."""
-        async with _patience():
-            return await self._writer.run(work)
+        return await self._writer.run(work)
 
     async def append(self, append: Append) -> Appended | Answer:
         """Store entries in the next shared commit; see Writer.append."""
-        async with _patience():
-            return await self._writer.append(append)
+        return await self._writer.append(append)
 
     def apply(self, event: Event) -> None:
         """Make a commit visible to the caches."""
@@ -118,9 +112,9 @@ class Ledger:
 
 @asynccontextmanager
 async def _patience() -> AsyncIterator[None]:
-    """Give up on a silent database: LedgerUnavailable, though it may yet do what was asked."""
+    """Give up on a silent database: LedgerUnavailable."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             yield
     except TimeoutError:
-        raise LedgerUnavailable("the database does not answer in time") from None
+        raise silent_database() from None

@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.db.append import Append, Appended, append_group
 from app.db.events import Event
-from app.db.failures import ledger_failures, unavailable
+from app.db.failures import PATIENCE_S, ledger_failures, silent_database, unavailable
 from app.db.idempotency import Answer
 from app.db.transaction import Transaction
 
@@ -57,6 +57,12 @@ class Listener(Protocol):
         """Make the event visible to readers."""
 
 
+def _give_up(done: "asyncio.Future[Any]") -> None:
+    """Answer for a silent database, which may yet do what was asked."""
+    if not done.done():
+        done.set_exception(silent_database())
+
+
 class Writer:
     """Runs jobs in one thread, in the order of their coming."""
 
@@ -86,7 +92,11 @@ class Writer:
         """
         done: asyncio.Future[T] = self._loop.create_future()
         self._take(_Solo(work, done))
-        return await done
+        clock = self._loop.call_later(PATIENCE_S, _give_up, done)
+        try:
+            return await done
+        finally:
+            clock.cancel()
 
     async def append(self, append: Append) -> Appended | Answer:
         """Store entries in the next shared commit and return the outcome after it.
@@ -95,7 +105,11 @@ class Writer:
         """
         done: asyncio.Future[Appended | Answer] = self._loop.create_future()
         self._take(_Shared(append, done))
-        return await done
+        clock = self._loop.call_later(PATIENCE_S, _give_up, done)
+        try:
+            return await done
+        finally:
+            clock.cancel()
 
     def _take(self, job: _Job) -> None:
         """Collect the jobs of this turn of the loop, and hand them over together.
