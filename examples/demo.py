@@ -1,7 +1,8 @@
 """Replay an experiment tree, and show for each node what it sees and what it must not.
 
-`make demo`. Runs against the service at LINEAGE_URL if that is set, else against one of its own,
-which ends with it. Ends with 1 if anything of a sibling branch is seen.
+`make demo`. Runs against the service at LINEAGE_URL if it answers there, else against one of its
+own, which ends with it. Ends with 1 if a node is shown a text that is not of its lineage, or is not
+shown one that is: where nothing is found, nothing leaks either.
 """
 
 import os
@@ -13,30 +14,44 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 from rich.console import Console
 from rich.table import Table
 from rich.tree import Tree
 
-from app.client import Service
-from app.client.run_file import Run, load_run, read_run
+from app.client import Answer, Service
+from app.client.run_file import Run, RunNode, load_run, read_run
 
 ROOT = Path(__file__).parents[1]
 RUN = ROOT / "examples" / "run.jsonl"
 ALL = 100
 SHOWN = 2
+CUT = 60
 START_S = 60
+PROBE_S = 5
 
 console = Console()
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a node was shown: the best hits for its direction, and every text in any answer."""
+
+    best: list[Answer]
+    texts: set[str]
+
+
 @contextmanager
 def service_url() -> Iterator[str]:
-    """Give the address of a running service, started and stopped here where none is named."""
+    """Give the address of a running service, started and stopped here where none answers."""
     if url := os.environ.get("LINEAGE_URL"):
-        yield url
-        return
+        if answers(url):
+            yield url
+            return
+        console.print(f"Nothing answers at {url}: starting a service for this demonstration.")
     port = free_port()
     with tempfile.TemporaryDirectory() as data:
         process = subprocess.Popen(
@@ -57,6 +72,14 @@ def service_url() -> Iterator[str]:
         finally:
             process.terminate()
             process.wait()
+
+
+def answers(url: str) -> bool:
+    """Tell whether a service lives at an address."""
+    try:
+        return httpx.get(f"{url.rstrip('/')}/healthz", timeout=PROBE_S).is_success
+    except (httpx.TransportError, httpx.InvalidURL):
+        return False
 
 
 def free_port() -> int:
@@ -99,31 +122,65 @@ def draw(run: Run) -> Tree:
     return drawn[None]
 
 
-def show(service: Service, run: Run, checkpoint: str) -> int:
-    """Print what every node sees; return how many entries were seen that must not be."""
-    leaks = 0
+def show(service: Service, run: Run, checkpoint: str) -> tuple[int, int]:
+    """Print what every node sees; return how many texts leaked, and how many were missed."""
+    leaks = missed = 0
     table = Table("node", "sees", "best for its direction", "must not see", show_lines=True)
-    owners = {entry["text"]: name for name, some in run.entries.items() for entry in some}
     for node in run.nodes:
-        node_id = f"{checkpoint}.{node.name}"
         allowed = lineage(run, node.name)
-        hits = service.search(node_id, node.eval_summary, limit=ALL)["results"]
-        seen = {owners[item["text"]] for item in [*hits, *service.inherited(node_id)]}
-        leaked = seen - set(allowed)
+        hidden = hidden_texts(run, node.name)
+        shown = ask(service, f"{checkpoint}.{node.name}", hidden)
+        readable = {entry["text"] for name in allowed for entry in run.entries[name]}
+        seen, leaked = shown.texts & readable, shown.texts - readable
         leaks += len(leaked)
-        hidden = [other.name for other in run.nodes if other.name not in {*allowed, node.name}]
+        missed += len(readable) - len(seen)
         table.add_row(
             node.name,
-            f"{', '.join(allowed) or 'nothing'}\n{len(hits)} entries",
-            "\n".join(f"{hit['score']:.2f} {hit['text'][:60]}" for hit in hits[:SHOWN]),
-            f"{', '.join(hidden)}\n{_verdict(leaked)}",
+            f"{', '.join(allowed) or 'nothing'}\n{len(seen)} of {len(readable)} entries",
+            "\n".join(f"{hit['score']:.2f} {hit['text'][:CUT]}" for hit in shown.best),
+            f"{_named(run, node, hidden)}\n{_verdict(leaked, asked=len(hidden))}",
         )
     console.print(table)
-    return leaks
+    return leaks, missed
 
 
-def _verdict(leaked: set[str]) -> str:
-    return f"[red]LEAKED: {', '.join(sorted(leaked))}" if leaked else "[green]none seen"
+def hidden_texts(run: Run, name: str) -> list[str]:
+    """Return the texts of all nodes that are neither a node's ancestors nor the node itself."""
+    own = {*lineage(run, name), name}
+    return [
+        entry["text"]
+        for node in run.nodes
+        if node.name not in own
+        for entry in run.entries[node.name]
+    ]
+
+
+def ask(service: Service, node_id: str, hidden: list[str]) -> Answers:
+    """Ask as a worker does, and then for every hidden text by its own words.
+
+    A search for its own words ranks a text first wherever it can be found at all.
+    """
+    best = service.search(node_id, limit=ALL)["results"]
+    prying = [hit for text in hidden for hit in service.search(node_id, text, limit=1)["results"]]
+    items = [*best, *service.inherited(node_id), *prying]
+    return Answers(best[:SHOWN], {item["text"] for item in items})
+
+
+def _named(run: Run, node: RunNode, hidden: list[str]) -> str:
+    """Name the siblings' texts, and count those that lie further away."""
+    siblings = [other for other in run.nodes if other.parent == node.parent and other != node]
+    texts = [
+        f"{other.name}: {entry['text'][:CUT]}"
+        for other in siblings
+        for entry in run.entries[other.name]
+    ]
+    return "\n".join([*texts, f"and {len(hidden) - len(texts)} texts of other nodes"])
+
+
+def _verdict(leaked: set[str], *, asked: int) -> str:
+    if leaked:
+        return "\n".join(f"[red]LEAKED: {text}" for text in sorted(leaked))
+    return f"[green]asked for all {asked}, none seen"
 
 
 def main() -> int:
@@ -133,9 +190,12 @@ def main() -> int:
     with service_url() as url, Service(url, api_key=os.environ.get("LINEAGE_API_KEY")) as service:
         nodes, entries = load_run(service, run, checkpoint, on_step=lambda: None)
         console.print(draw(run))
-        leaks = show(service, run, checkpoint)
-    console.print(f"{nodes} nodes, {entries} entries in checkpoint {checkpoint}: {leaks} leaks.")
-    return 1 if leaks else 0
+        leaks, missed = show(service, run, checkpoint)
+    console.print(
+        f"{nodes} nodes, {entries} entries in checkpoint {checkpoint}: "
+        f"{leaks} leaks, {missed} missed."
+    )
+    return 1 if leaks or missed else 0
 
 
 if __name__ == "__main__":

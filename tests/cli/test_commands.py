@@ -39,10 +39,10 @@ def test_a_run_is_loaded_once_however_often_it_is_asked_for(
     for _ in range(2):
         done = run("load", str(EXAMPLE), "--checkpoint", checkpoint, "--json", url=service.base_url)
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout) == {"checkpoint": checkpoint, "nodes": 12, "entries": 42}
+        assert json.loads(done.stdout) == {"checkpoint": checkpoint, "nodes": 12, "entries": 60}
 
     counts = answer(api.get_checkpoint(checkpoint))
-    assert (counts["nodes"], counts["entries"]) == (12, 42)
+    assert (counts["nodes"], counts["entries"]) == (12, 60)
     node = answer(api.get_node(f"{checkpoint}.trees_lag"))
     assert node["lineage"] == [f"{checkpoint}.{name}" for name in ("root", "trees", "trees_depth")]
     assert node["eval_summary"] == "Add lagged weather as features."
@@ -143,8 +143,27 @@ def test_the_demonstration_shows_no_leak(service: InProcessService) -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    assert "12 nodes, 42 entries" in done.stdout
-    assert "0 leaks" in done.stdout
+    assert "12 nodes, 60 entries" in done.stdout
+    assert " 0 leaks, 0 missed" in " ".join(done.stdout.split())
+
+
+def test_the_demonstration_starts_a_service_where_the_one_named_does_not_answer() -> None:
+    # Bound, and never listened on: nobody can answer there.
+    with reserve_port() as bound:
+        url = f"http://127.0.0.1:{port_of(bound)}"
+        done = subprocess.run(
+            [sys.executable, "-m", "examples.demo"],
+            env={**os.environ, "LINEAGE_URL": url, "COLUMNS": "160"},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+        )
+
+    assert done.returncode == 0, done.stderr
+    assert f"Nothing answers at {url}" in done.stdout
+    assert " 0 leaks" in done.stdout
 
 
 def test_the_demonstration_starts_a_service_of_its_own_and_leaves_other_databases_alone(
@@ -164,5 +183,5 @@ def test_the_demonstration_starts_a_service_of_its_own_and_leaves_other_database
         check=False,
     )
 
-    assert (done.returncode, "0 leaks" in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, " 0 leaks" in done.stdout) == (0, True), done.stderr
     assert not elsewhere.exists()
