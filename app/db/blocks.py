@@ -29,8 +29,9 @@ from app.lineage.errors import UnknownCheckpoint
 from app.lineage.lineage import Scope
 
 # What an entry costs beside its text and vector: by how much the resident memory of a service grew
-# that read 27,000 entries of the usual form, the heap's gaps included (`python -m bench memory`).
-ENTRY_OVERHEAD_BYTES = 1_900
+# that read 27,000 entries of the usual form, the heap's gaps included (`python -m bench memory`;
+# 1,900), and a tenth more for what searches under way still hold of evicted blocks.
+ENTRY_OVERHEAD_BYTES = 2_100
 FIRST_CAPACITY = 8
 # Every node of the collection in one block: the operator's view of the trace.
 WHOLE = "*"
