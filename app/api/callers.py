@@ -73,29 +73,16 @@ class Doorkeeper:
         """
         if OPEN_PATHS.fullmatch(path):
             return NOBODY
-        claimed = [
-            # Blanks around a value are no part of it (RFC 9110, 5.5), but some parsers leave them.
-            value.decode("latin-1").strip(" \t")
-            for name, value in headers
-            if name == CLAIM_HEADER
-        ]
-        if len(claimed) > 1:
-            raise AmbiguousClaim("X-Current-Node was sent more than once.")
         bearer = _bearer(headers)
-        if bearer is None:
-            return self._anonymous(claimed)
-        known = await self._known(bearer, path)
-        if known.kind is not Kind.TOKEN:
-            return Caller(known.kind, known.credential, Claim(claimed[0]) if claimed else None)
-        _check_reach(method, path)
-        if claimed and known.claim and claimed[0] != known.claim.node:
-            raise AmbiguousClaim("X-Current-Node names another node than the token.")
-        return known
+        known = self._anonymous() if bearer is None else await self._known(bearer, path)
+        if known.kind is Kind.TOKEN:
+            _check_reach(method, path)
+        return _claiming(known, headers)
 
-    def _anonymous(self, claimed: Sequence[str]) -> Caller:
+    def _anonymous(self) -> Caller:
         if self._api_keys:
             raise Unauthenticated("This service asks for a credential.")
-        return Caller(Kind.OPEN, b"", Claim(claimed[0]) if claimed else None)
+        return NOBODY
 
     async def _known(self, bearer: str, path: str) -> Caller:
         hashed = _hash(bearer)
@@ -119,6 +106,25 @@ def _bearer(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
     if len(sent) > 1 or scheme.lower() != "bearer":
         return ""
     return bearer.strip()
+
+
+def _claiming(known: Caller, headers: Sequence[tuple[bytes, bytes]]) -> Caller:
+    """Return the caller with the claim of the header; a token's own claim may be repeated in it."""
+    claimed = [
+        # Blanks around a value are no part of it (RFC 9110, 5.5), but some parsers leave them.
+        value.decode("latin-1").strip(" \t")
+        for name, value in headers
+        if name == CLAIM_HEADER
+    ]
+    if not claimed:
+        return known
+    if len(claimed) > 1:
+        raise AmbiguousClaim("X-Current-Node was sent more than once.")
+    if known.claim is None:
+        return Caller(known.kind, known.credential, Claim(claimed[0]))
+    if claimed[0] != known.claim.node:
+        raise AmbiguousClaim("X-Current-Node names another node than the token.")
+    return known
 
 
 def _is_one_of(hashed: bytes, keys: Sequence[bytes]) -> bool:

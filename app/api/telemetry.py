@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import structlog
 from prometheus_client import Counter, Histogram
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.metrics import Metrics
@@ -40,6 +41,8 @@ class Telemetry:
         begun = time.perf_counter()
         try:
             await self._app(scope, receive, answer.send)
+        except ClientDisconnect:
+            pass  # It hung up before its body was whole: no fault of ours, and nobody to answer.
         except Exception:
             log.exception("request_failed", request_id=request_id)
             if answer.status is None:

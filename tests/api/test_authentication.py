@@ -82,6 +82,16 @@ def test_two_credentials_are_none(guarded: Tree) -> None:
         assert stranger.http.get("/checkpoints", headers=headers).status_code == 401
 
 
+@pytest.mark.parametrize("bearer", ["none", "wrong"], indirect=True)
+def test_who_calls_is_asked_before_what_is_claimed_or_sent(
+    guarded: Tree, bearer: str | None
+) -> None:
+    claims = [("X-Current-Node", guarded["a"]), ("X-Current-Node", guarded["b"])]
+    with guarded.api.with_bearer(bearer) as stranger:
+        assert stranger.http.get("/checkpoints", headers=claims).status_code == 401
+        assert stranger.write(guarded["a"], "x" * 9_000_000).status_code == 401
+
+
 def test_a_key_in_the_url_is_no_credential(guarded: Tree) -> None:
     with guarded.api.with_bearer(None) as stranger:
         assert stranger.request("GET", f"/checkpoints?api_key={API_KEY}").status_code == 401
@@ -191,6 +201,29 @@ class TestANodeToken:
         with guarded.api.with_bearer(newer) as successor:
             assert successor.write(a, "x", claim=None).status_code == 201
         assert guarded.api.write(a, "by an API key with the header").status_code == 201
+
+    def test_is_refused_by_its_reach_before_the_size_of_what_it_sends(self, worker: Api) -> None:
+        refused = worker.checkpoint("exp-large", name="x" * 9_000_000)
+
+        assert refused.json()["type"] == "/problems/forbidden-to-token"
+
+    def test_is_refused_as_another_nodes_then_as_stale_then_as_a_sealed_nodes(
+        self, guarded: Tree, worker: Api
+    ) -> None:
+        for name in ("a", "b"):
+            answer(guarded.api.seal(guarded[name]))
+        assert worker.write(guarded["a"], "x", claim=None).json()["type"].endswith("node-sealed")
+        answer(guarded.api.token(guarded["a"]))
+
+        assert worker.write(guarded["b"], "x", claim=None).json()["type"].endswith("cow-violation")
+        assert worker.write(guarded["a"], "x", claim=None).json()["type"].endswith("stale-token")
+
+    def test_that_was_overtaken_gets_no_kept_answer(self, guarded: Tree, worker: Api) -> None:
+        key = unique_checkpoint("key")
+        answer(worker.write(guarded["a"], "x", claim=None, key=key))
+        answer(guarded.api.token(guarded["a"]))
+
+        assert worker.write(guarded["a"], "x", claim=None, key=key).status_code == 409
 
     def test_of_a_sealed_node_still_reads(self, guarded: Tree, worker: Api) -> None:
         guarded.write("root", "a blue door")
