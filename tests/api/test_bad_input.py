@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 from collections.abc import Iterator
 
 import httpx
@@ -268,15 +269,84 @@ def test_the_checks_come_in_their_order(tree: Tree, api: Api) -> None:
     assert api.write(sealed, "x").status_code == 409
 
 
-def test_a_request_that_is_no_http_disturbs_nobody(tree: Tree, api: Api) -> None:
-    connection = http.client.HTTPConnection(api.http.base_url.host, api.http.base_url.port or 80)
-    connection.putrequest("POST", f"/nodes/{tree['a']}/memory")
-    connection.putheader("Content-Length", "many")
-    connection.endheaders()
-    assert connection.getresponse().status == 400
-    connection.close()
+def sent_raw(api: Api, start: str, rest: str) -> str:
+    """Send a request as it is written here, and return the whole answer."""
+    url = api.http.base_url
+    with socket.create_connection((url.host, url.port or 80), timeout=10) as connection:
+        connection.sendall(f"{start}\r\nConnection: close\r\n{rest}".encode())
+        with connection.makefile("rb") as answered:
+            return answered.read().decode()
 
-    assert api.healthz().status_code == 200
+
+@pytest.mark.parametrize(
+    "length",
+    [
+        "Content-Length: many",
+        "Content-Length: -1",
+        "Content-Length: +12",
+        "Content-Length: 12, 12",
+        "Content-Length: 12\r\nContent-Length: 3",
+        f"Content-Length: {10**30}",
+        "Content-Length: 12\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: gzip",
+    ],
+)
+def test_a_length_that_means_nothing_is_400_and_stores_nothing(
+    tree: Tree, api: Api, length: str
+) -> None:
+    head = f"X-Current-Node: {tree['a']}\r\nContent-Type: application/json\r\n{length}"
+
+    answered = sent_raw(
+        api,
+        f"POST /nodes/{tree['a']}/memory HTTP/1.1\r\nHost: x",
+        f'{head}\r\n\r\n{{"text": "x"}}',
+    )
+
+    assert answered.startswith("HTTP/1.1 400 ")
+    assert tree.own("a") == []
+
+
+def test_a_length_over_the_limit_is_413_before_any_of_the_body_came(tree: Tree, api: Api) -> None:
+    answered = sent_raw(
+        api,
+        f"POST /nodes/{tree['a']}/memory HTTP/1.1\r\nHost: x",
+        f"Content-Type: application/json\r\nContent-Length: {10**12}\r\n\r\n",
+    )
+
+    assert answered.startswith("HTTP/1.1 413 ")
+    assert json.loads(answered.partition("\r\n\r\n")[2])["limit"] == 8 * 1024 * 1024
+
+
+def test_http_1_0_is_served_alike(tree: Tree, api: Api) -> None:
+    body = '{"text": "x"}'
+    head = f"X-Current-Node: {tree['a']}\r\nContent-Type: application/json"
+
+    stored = sent_raw(
+        api,
+        f"POST /nodes/{tree['a']}/memory HTTP/1.0",
+        f"{head}\r\nContent-Length: {len(body)}\r\n\r\n{body}",
+    )
+
+    assert " 201 " in stored.partition("\r\n")[0]
+    assert " 200 " in sent_raw(api, f"GET /nodes/{tree['a']} HTTP/1.0", "\r\n")
+    assert tree.own("a") == ["x"]
+
+
+@pytest.mark.parametrize("depth", [17, 900, 5_000, 100_000])
+@pytest.mark.parametrize(("opened", "closed"), [("[", "]"), ('{"k": ', "}")])
+def test_a_value_that_nests_deeper_than_any_reader_goes_is_422(
+    tree: Tree, api: Api, opened: str, closed: str, depth: int
+) -> None:
+    deep = opened * depth + "1" + closed * depth
+    for path, body in (
+        ("memory", f'{{"text": "x", "metadata": {{"k": {deep}}}}}'),
+        ("memory", f'{{"text": "\\u0041", "unknown": {deep}}}'),
+        ("memory/search", f'{{"query": "x", "filter": {{"k": {deep}}}}}'),
+        ("memory/search", f'{{"query": "x", "ancestor_ids": {deep}}}'),
+    ):
+        refused = post(api, f"/nodes/{tree['a']}/{path}", body, claim=tree["a"])
+        assert refused.status_code == 422, body[:60]
+    assert tree.own("a") == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
+import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from tests.conftest import StartService
 from tests.support.client import Api
@@ -49,28 +51,71 @@ def test_the_description_names_both_credentials_and_no_server(api: Api) -> None:
 
 
 @ONE_DATABASE
-def test_the_examples_work_in_the_order_in_which_they_stand(start_service: StartService) -> None:
-    pressed = 0
+def test_the_examples_work_from_top_to_bottom_with_what_ends_things_last(
+    start_service: StartService,
+) -> None:
     with Api(start_service().base_url) as api:
         document = api.request("GET", "/openapi.json").json()
-        for method, template, operation in last_of_all_the_purge(operations(api)):
-            parameters = operation.get("parameters", [])
-            path, headers, query = template, {}, {}
-            for parameter in parameters:
-                value = example_of(parameter)
-                if value is None:
-                    assert not parameter["required"], (method, template, parameter["name"])
-                elif parameter["in"] == "path":
-                    path = path.replace(f"{{{parameter['name']}}}", value)
-                elif parameter["in"] == "header":
-                    headers[parameter["name"]] = value
-                else:
-                    query[parameter["name"]] = value
-            body = body_of(operation, document)
-            answer = api.request(method, path, headers=headers, params=query, json=body)
-            assert answer.is_success, (method, path, body, answer.text)
-            pressed += 1
-    assert pressed > 30
+        pressed = last_of_all_the_purge(operations(api))
+        for method, template, operation in pressed:
+            answer = press(api, method, template, operation, document)
+            assert answer.is_success, (method, template, answer.text)
+    assert len(pressed) > 30
+
+
+@ONE_DATABASE
+def test_a_bug_below_any_operation_is_a_500_that_tells_nothing_of_it(
+    start_service: StartService,
+) -> None:
+    service = start_service()
+    state = service.app.state
+    whole = state.services, state.readiness, state.metrics
+    failed = []
+    with Api(service.base_url) as api, capture_logs() as logged:
+        document = api.request("GET", "/openapi.json").json()
+        state.services = state.readiness = state.metrics = Broken()
+        for method, template, operation in operations(api):
+            answer = press(api, method, template, operation, document)
+            if operation["operationId"] in {"get_health", "get_problem"}:  # nothing is below them
+                assert answer.status_code == 200
+                continue
+            problem = answer.json()
+            assert (answer.status_code, problem["type"]) == (500, "/problems/internal-error")
+            assert problem["request_id"] == answer.headers["X-Request-Id"]
+            for word in ("SELECT", "secret", "/var/lib", "Traceback", "RuntimeError"):
+                assert word not in answer.text, (method, template)
+            assert logged.pop()["request_id"] == problem["request_id"]
+            failed.append(operation["tags"][0])
+        state.services, state.readiness, state.metrics = whole
+        assert api.checkpoints().status_code == 200
+    assert set(failed) == {tag["name"] for tag in document["tags"]} - {"problems"}
+
+
+class Broken:
+    """Stands where a part of the service was, and fails however it is used."""
+
+    def __getattr__(self, _: str) -> object:
+        raise RuntimeError("SELECT secret FROM /var/lib/table")
+
+
+def press(
+    api: Api, method: str, template: str, operation: dict[str, Any], document: dict[str, Any]
+) -> httpx.Response:
+    """Send an operation with what Swagger UI fills in."""
+    path, headers, query = template, {}, {}
+    for parameter in operation.get("parameters", []):
+        value = example_of(parameter)
+        if value is None:
+            assert not parameter["required"], (method, template, parameter["name"])
+        elif parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", value)
+        elif parameter["in"] == "header":
+            headers[parameter["name"]] = value
+        else:
+            query[parameter["name"]] = value
+    return api.request(
+        method, path, headers=headers, params=query, json=body_of(operation, document)
+    )
 
 
 def last_of_all_the_purge(
