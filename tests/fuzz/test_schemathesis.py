@@ -12,6 +12,8 @@ from tests.support.service import LiveService
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 EXAMPLES = "40"
+# After one of these, most requests would end at a 404 or 409 and never reach what is behind.
+ENDINGS = ("purge_checkpoint", "seal_node")
 
 
 def plant(service: LiveService, bearer: str | None) -> None:
@@ -25,8 +27,9 @@ def plant(service: LiveService, bearer: str | None) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("key", [None, API_KEY], ids=["open", "keyed"])
+@pytest.mark.parametrize("left_out", [(), ENDINGS], ids=["all", "while the nodes live"])
 def test_no_request_by_the_description_finds_a_5xx_or_an_undocumented_status(
-    start_live: StartLive, key: str | None
+    start_live: StartLive, key: str | None, left_out: tuple[str, ...]
 ) -> None:
     service = start_live() if key is None else start_live(LINEAGE_API_KEYS=key)
     plant(service, key)
@@ -35,6 +38,8 @@ def test_no_request_by_the_description_finds_a_5xx_or_an_undocumented_status(
         *("--config-file", str(CONFIG), "run", f"{service.base_url}/openapi.json"),
         *("--checks", "all", "--max-examples", EXAMPLES, "--seed", "7"),
     ]
+    for operation in left_out:
+        command += ["--exclude-operation-id", operation]
     if key is not None:
         command += ["--header", f"Authorization: Bearer {key}"]
 
