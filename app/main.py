@@ -42,8 +42,13 @@ def check_start(settings: Settings) -> None:
     try:
         with SingleWriter(file):
             return
-    except (AlreadyServed, OSError) as error:
+    except AlreadyServed as error:
         raise StartRefused(str(error)) from error
+    except OSError as error:
+        raise StartRefused(
+            f"LINEAGE_DATA_DIR (or LINEAGE_DATABASE_URL): {file.parent} cannot hold the database "
+            f"({error.strerror})."
+        ) from error
 
 
 def create_app(settings: Settings) -> FastAPI:

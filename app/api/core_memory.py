@@ -23,6 +23,8 @@ READ = ("unknown-checkpoint", "unknown-path", "scope-violation", "stale-token")
     responses=problems(
         "unknown-checkpoint",
         "unknown-path",
+        "scope-violation",
+        "stale-token",
         "forbidden-to-token",
         "version-mismatch",
         "too-large",

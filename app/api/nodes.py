@@ -40,6 +40,7 @@ router = APIRouter(tags=["nodes"], route_class=StrictRoute)
             "unknown-checkpoint",
             "unknown-node",
             "node-conflict",
+            "scope-violation",
             "forbidden-to-token",
             "idempotency-mismatch",
             "too-large",
@@ -58,6 +59,7 @@ async def create(
         parent=body.parent,
         eval_summary=body.eval_summary,
         metadata=body.metadata,
+        claim=ctx.claim,
         once=repeatable(_created),
     )
     return answered(created, _created)

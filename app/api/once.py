@@ -31,7 +31,8 @@ KeyHeader = Annotated[
 async def repeatable(request: Request, key: KeyHeader = None) -> Callable[[Render], Once | None]:
     """Return what makes a Once of the request, given how its answer is rendered.
 
-    The key counts for one credential, method and path. InvalidInput for two keys.
+    The key counts for one credential with its claim, one method and one path. InvalidInput for
+    two keys.
     """
     if key is None:
         return lambda _render: None
@@ -39,8 +40,11 @@ async def repeatable(request: Request, key: KeyHeader = None) -> Callable[[Rende
         raise InvalidInput(
             "Idempotency-Key was sent more than once.", place=("header", "Idempotency-Key")
         )
-    credential = request.state.caller.credential
-    parts = (credential, request.method.encode(), request.url.path.encode(), key.encode())
+    caller = request.state.caller
+    # The claim is part of who asks: another node's first answer is not for this one to see.
+    claimed = caller.claim.node if caller.claim else ""
+    who = caller.credential + claimed.encode()
+    parts = (who, request.method.encode(), request.url.path.encode(), key.encode())
     scope = hashlib.sha256(b"\x00".join(hashlib.sha256(part).digest() for part in parts)).digest()
     body = hashlib.sha256(await request.body()).digest()
     return lambda render: Once(scope, body, render)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
+from urllib.parse import unquote_to_bytes
 
 from fastapi.routing import APIRoute
 from starlette.requests import Request
@@ -80,6 +81,10 @@ def metadata_filters(request: Request) -> list[tuple[str, str]]:
 
 
 def _check_query(request: Request, names: set[str], *, filtered: bool) -> None:
+    try:
+        unquote_to_bytes(request.scope["query_string"]).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput("The query string is not UTF-8.", place=("query",)) from None
     for name, value in request.query_params.multi_items():
         check_characters(name, place=("query",))
         check_characters(value, place=("query", name))
@@ -94,9 +99,17 @@ def _check_media_type(request: Request) -> None:
         raise UnsupportedMediaType(media_type)
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that comes twice: keeping one of its values would lose the other in silence."""
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise InvalidInput("An object names a key twice.")
+    return value
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise InvalidInput(f"{name} is not JSON.")
 
 
 # Made once: `json.loads` would make one for each request.
-DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_object)

@@ -181,7 +181,10 @@ def advance(connection: Connection, checkpoint: str, *, changes: int, **values: 
 
 def purge(connection: Connection, checkpoint: str) -> None:
     """Delete the checkpoint and all that is its own; UnknownCheckpoint where there is none."""
-    lock(connection, checkpoint)
+    # The strongest lock: no row may come to refer to the checkpoint while it goes.
+    held = select(checkpoints.c.id).where(checkpoints.c.id == checkpoint).with_for_update()
+    if connection.execute(held).scalar() is None:
+        raise UnknownCheckpoint(checkpoint)
     for table in OWNED:
         connection.execute(delete(table).where(table.c.checkpoint_id == checkpoint))
     connection.execute(delete(checkpoints).where(checkpoints.c.id == checkpoint))

@@ -109,11 +109,18 @@ class SingleWriter(AbstractContextManager["SingleWriter"]):
     """
 
     def __init__(self, database: Path) -> None:
-        self._path = database.with_name(f"{database.name}.lock")
+        # By its true name: two links to one file are one database.
+        self._database = database.resolve()
+        self._path = self._database.with_name(f"{self._database.name}.lock")
         self._file: int | None = None
 
     def __enter__(self) -> Self:
-        """Take the lock; AlreadyServed where another process has it."""
+        """Take the lock; AlreadyServed where another process has it, or might by another name."""
+        if self._database.exists() and self._database.stat().st_nlink > 1:
+            raise AlreadyServed(
+                f"{self._database} has a second name (a hard link), under which another "
+                "letta-lineage could serve it. Copy it instead."
+            )
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

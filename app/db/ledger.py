@@ -88,6 +88,10 @@ class Ledger:
         """Store entries in the next shared commit; see Writer.append."""
         return await self._writer.append(append)
 
+    def recent_refusal(self) -> str | None:
+        """Return why a write was refused of late; see Writer.recent_refusal."""
+        return self._writer.recent_refusal()
+
     def apply(self, event: Event) -> None:
         """Make a commit visible to the caches."""
         match event:

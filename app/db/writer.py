@@ -12,6 +12,7 @@ only after the commit.
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -27,6 +28,8 @@ from app.db.transaction import Transaction
 
 # Bounds one commit's length (and what a failed group has to do again), not the throughput.
 MAX_GROUP = 256
+# For so long a refused write tells of the database as it is.
+NEWS_S = 10.0
 
 T = TypeVar("T")
 
@@ -70,8 +73,18 @@ class Writer:
         self._engine = engine.execution_options(writes=True)
         self._listener = listener
         self._came: list[_Job] = []
+        self._refused: tuple[float, str] | None = None
         self._handed: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="ledger-writer", daemon=True)
+
+    def recent_refusal(self) -> str | None:
+        """Return why the database last refused a write, if that is news and none went well since.
+
+        A probe may succeed where entries do not: it overwrites one row, they need room.
+        """
+        if self._refused is None or time.monotonic() - self._refused[0] > NEWS_S:
+            return None
+        return self._refused[1]
 
     def start(self) -> None:
         """Begin to work for the running event loop."""
@@ -170,7 +183,9 @@ class Writer:
                 outcomes = append_group(tx, [job.append for job in jobs])
         except DBAPIError as error:
             if again:
-                self._publish([], [(job.done, unavailable(error)) for job in jobs])
+                refusal = unavailable(error)
+                self._refused = (time.monotonic(), refusal.reason)
+                self._publish([], [(job.done, refusal) for job in jobs])
                 return
             # One by one: each gets its own answer, and one that the database refuses spoils none.
             for job in jobs:
@@ -178,6 +193,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001  (handed to the waiting callers, whatever it is)
             self._publish([], [(job.done, error) for job in jobs])
         else:
+            self._refused = None
             dones = [job.done for job in jobs]
             self._publish(tx.events, list(zip(dones, outcomes, strict=True)))
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from app.lineage.entry import Metadata
 from app.lineage.errors import InvalidInput
-from app.lineage.json_rules import compact, json_equal
+from app.lineage.json_rules import check_object, compact, json_equal
 
 Test: TypeAlias = Callable[[Any], bool]
 
@@ -27,6 +27,7 @@ class MetadataFilter:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> "MetadataFilter":
         """Ask for JSON equality with each value; a value that is no scalar is InvalidInput."""
+        check_object(values, place=("body", "filter"))
         for key, value in values.items():
             if isinstance(value, dict | list):
                 raise InvalidInput("A filter value is a scalar.", place=("body", "filter", key))

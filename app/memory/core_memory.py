@@ -30,9 +30,11 @@ async def set_core_memory(
     """Set blocks and return core memory.
 
     `if_match` is the entity tag that the caller has seen ("*": any); another one stored is
-    VersionMismatch. TooLarge and InvalidInput for a block; nothing is changed then.
+    VersionMismatch. TooLarge and InvalidInput for a block, ScopeViolation for a claim of another
+    checkpoint; nothing is changed then.
     """
     blocks = change.blocks(max_bytes=services.limits.max_text_bytes)
+    await reader_in(services, checkpoint, claim=claim, operation=Operation.CORE_WRITE)
 
     def work(tx: Transaction) -> CoreMemory:
         checkpoint_rows.lock(tx.connection, checkpoint)

@@ -17,10 +17,10 @@ from app.db.instants import now_us
 from app.db.transaction import ReadTransaction, Transaction
 from app.lineage.access import Access, Operation
 from app.lineage.entry import Metadata, node_digest
-from app.lineage.errors import InvalidInput, UnknownNode
-from app.lineage.guard import Claim, Node, check_open, check_writer
+from app.lineage.errors import InvalidInput, ScopeViolation, UnknownNode
+from app.lineage.guard import Claim, Node, check_open, check_reader, check_writer
 from app.lineage.ids import NodeId, is_node_name, local_name
-from app.lineage.json_rules import check_object
+from app.lineage.json_rules import check_object, compact
 from app.lineage.texts import MAX_QUERY_BYTES, check_text
 from app.memory.checkpoints import Created
 from app.memory.claims import REFUSALS, operator_only, readable_node, record_refusal
@@ -62,12 +62,14 @@ async def create_node(
     parent: str | None,
     eval_summary: str | None,
     metadata: Metadata,
+    claim: Claim | None,
     once: Once | None,
 ) -> Created | Answer:
     """Return the node of this name, made if it was not there.
 
-    InvalidInput for a malformed name or a parent elsewhere, UnknownCheckpoint, UnknownNode for the
-    parent, NodeConflict where the node has another parent.
+    A claim is shown a row that was there only if it may read it, or asked for the very same:
+    else ScopeViolation. InvalidInput for a malformed name or a parent elsewhere,
+    UnknownCheckpoint, UnknownNode for the parent, NodeConflict where it has another parent.
     """
     if not is_node_name(name, checkpoint=checkpoint):
         raise InvalidInput(
@@ -87,12 +89,19 @@ async def create_node(
         row, made = node_rows.create(
             tx.connection, node, parent=above, eval_summary=eval_summary, metadata=metadata_json
         )
+        same = (row.eval_summary, compact(row.metadata)) == (eval_summary, metadata_json)
+        if not made and not same and claim is not None:
+            _check_visible(tx.connection, node, claim)
         created = Created(_view(tx.connection, row), made)
         if once:
             idempotency.keep(tx.connection, [once.row(checkpoint, created)])
         return created
 
-    return await services.ledger.write(work)
+    try:
+        return await services.ledger.write(work)
+    except REFUSALS as error:
+        await record_refusal(services, error, Operation.READ_NODE, node, claim=claim)
+        raise
 
 
 async def show_node(services: Services, node: NodeId, *, claim: Claim | None) -> NodeView:
@@ -195,6 +204,13 @@ async def _write(
     except REFUSALS as error:
         await record_refusal(services, error, operation, node, claim=claim)
         raise
+
+
+def _check_visible(connection: ReadTransaction, node: NodeId, claim: Claim) -> None:
+    reader = NodeId.parse(claim.node)
+    if reader is None or node_rows.find(connection, reader) is None:
+        raise ScopeViolation(claim.node, [str(node)])
+    check_reader(node_rows.lineage(connection, reader), node)
 
 
 def _parent(connection: ReadTransaction, checkpoint: str, text: str) -> Node:

@@ -52,7 +52,7 @@ class Readiness:
             return error.reason
         except TimeoutError:
             return "the database does not answer in time"
-        return None
+        return self._ledger.recent_refusal()
 
     async def _archive_reason(self) -> str | None:
         try:

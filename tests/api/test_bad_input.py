@@ -113,6 +113,8 @@ def test_a_null_character_in_a_url_is_refused(tree: Tree, api: Api) -> None:
         '{"text": ""}',
         '{"text": " \\n\\t"}',
         '{"text": "x", "extra": 1}',
+        '{"text": "x", "text": "y"}',
+        '{"text": "x", "metadata": {"a": 1, "a": 2}}',
         "[]",
         '"x"',
         "{}",
@@ -215,6 +217,7 @@ def test_a_batch_has_1_to_1000_entries(tree: Tree, api: Api) -> None:
         {"query": "x", "filter": {"k": {}}},
         {"query": "x", "filter": {"k": [1]}},
         {"query": "x", "filter": []},
+        {"query": "x", "filter": {"k": 2**64}},
         {"query": "x", "ancestor_ids": "root"},
         {"query": "x", "ancestor_ids": [1]},
         {"query": "x", "top_k": 3},
@@ -236,6 +239,14 @@ def test_an_unknown_query_parameter_is_422_and_named(tree: Tree, api: Api) -> No
         refused = api.request("GET", path)
         assert refused.status_code == 422
         assert refused.json()["type"] == "/problems/unknown-query-parameter"
+
+
+@pytest.mark.parametrize("broken", ["%ff", "%ed%a0%80", "%e6%90"])
+def test_a_url_that_is_not_utf8_is_refused(tree: Tree, api: Api, broken: str) -> None:
+    path = f"/nodes/{tree['a']}/memory/search"
+
+    assert api.request("GET", f"{path}?query={broken}").status_code == 422
+    assert api.request("GET", f"{path}?query=x&metadata.k={broken}").status_code == 422
 
 
 def test_what_is_not_there_is_404(api: Api) -> None:

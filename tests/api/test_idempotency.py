@@ -65,6 +65,15 @@ def test_a_key_counts_for_one_credential(keyed_api: Api) -> None:
     assert first.json()["id"] != second.json()["id"]
 
 
+def test_a_key_counts_for_one_claim(tree: Tree, api: Api) -> None:
+    key = unique_checkpoint("key")
+
+    mine = answer(api.trace_step(tree.checkpoint, "step", claim=tree["a1"], key=key))
+    theirs = answer(api.trace_step(tree.checkpoint, "step", claim=tree["a2"], key=key))
+
+    assert (mine["node"], theirs["node"]) == (tree["a1"], tree["a2"])
+
+
 def test_repeats_at_once_store_one_entry(tree: Tree) -> None:
     key, seen = unique_checkpoint("key"), []
 

@@ -153,3 +153,26 @@ class TestTheClaimBindsReads:
 
         assert api.request("GET", url, claim=planted["b"]).status_code == 200
         assert api.request("GET", url, claim=grow()["b"]).status_code == 403
+
+    def test_setting_core_memory_shows_no_other_checkpoints(
+        self, planted: Tree, grow: Grow, api: Api
+    ) -> None:
+        other = grow()
+        answer(api.put_core_memory(other.checkpoint, persona="theirs"))
+        url = f"/checkpoints/{other.checkpoint}/core-memory"
+
+        refused = api.request("PUT", url, claim=planted["a1"], json={"persona": "mine"})
+
+        assert refused.status_code == 403
+        assert answer(api.core_memory(other.checkpoint))["persona"] == "theirs"
+
+    def test_creating_a_node_that_is_there_shows_no_sibling(self, planted: Tree, api: Api) -> None:
+        answer(api.patch_node(planted["a2"], eval_summary="a sibling's direction"))
+        url = f"/checkpoints/{planted.checkpoint}/nodes"
+        sibling, child = {"name": "a2", "parent": "a"}, {"name": "child", "parent": "a1"}
+
+        assert api.request("POST", url, claim=planted["a1"], json=sibling).status_code == 403
+        for status in (201, 200):
+            made = api.request("POST", url, claim=planted["a1"], json=child)
+            assert made.status_code == status
+        assert api.request("POST", url, json=sibling).status_code == 200

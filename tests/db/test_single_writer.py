@@ -1,5 +1,7 @@
 """On SQLite, one process serves a file; a second is told so at its start."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import NewStorage, StartLive, StartService
@@ -38,3 +40,23 @@ def test_a_stopped_service_makes_room_for_the_next(
     start_service(storage=storage).stop()
 
     start_service(storage=storage)
+
+
+def test_another_name_of_the_same_file_is_the_same_database(
+    new_storage: NewStorage, start_live: StartLive, tmp_path: Path
+) -> None:
+    storage = new_storage()
+    start_live(storage=storage)
+    database = storage.data_dir / "lineage.db"
+    (tmp_path / "soft.db").symlink_to(database)
+    by_link = f"sqlite:///{tmp_path / 'soft.db'}"
+
+    second = start_live(storage=new_storage(), until=None, LINEAGE_DATABASE_URL=by_link)
+    assert second.wait() != 0
+    assert "another letta-lineage serves this SQLite database" in second.log
+
+    (tmp_path / "hard.db").hardlink_to(database)
+    by_link = f"sqlite:///{tmp_path / 'hard.db'}"
+    third = start_live(storage=new_storage(), until=None, LINEAGE_DATABASE_URL=by_link)
+    assert third.wait() != 0
+    assert "has a second name" in third.log
