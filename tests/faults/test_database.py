@@ -14,7 +14,7 @@ from sqlalchemy import Engine, create_engine, event
 
 from app.db.migrate import configuration
 from tests.conftest import StartLive, StartService
-from tests.support.client import Api, answer
+from tests.support.client import Api, Json, answer
 from tests.support.postgres import Postgres
 from tests.support.proxy import Endpoint, FaultProxy
 from tests.support.service import InProcessService, LiveService
@@ -160,6 +160,36 @@ def test_a_full_disk_refuses_writes_until_there_is_room_again(start_live: StartL
     with calls(service) as api:
         tree = grow_tree(api, unique_checkpoint())
         assert_outage_is_survived(api, tree, full(), reason="disk")
+
+
+@on_sqlite
+def test_a_disk_with_room_for_the_probe_alone_is_not_ready(start_live: StartLive) -> None:
+    service = start_live()
+    _, most = resource.prlimit(service.pid, resource.RLIMIT_FSIZE)
+    with calls(service) as api:
+        tree = grow_tree(api, unique_checkpoint())
+        tree.write("root", "a blue door")
+        resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (2_000_000, most))
+        written = 0
+        while (response := api.write_batch(tree["root"], ["x" * 30_000] * 5)).is_success:
+            written += 5
+        assert response.status_code == 503
+        assert "disk" in response.json()["detail"]
+
+        ready = wait_until_not_ready(api)
+        assert "disk" in ready["ledger"]
+        assert api.healthz().status_code == 200
+
+        resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (most, most))
+        tree.write("root", "a green door")
+        assert answer(api.get_node(tree["root"]))["entry_count"] == written + 2
+
+
+def wait_until_not_ready(api: Api) -> Json:
+    """Return what readiness says; its state may be a second old."""
+    wait_until(lambda: api.readyz().status_code == 503, timeout=5, describe="not ready")
+    body: Json = api.readyz().json()
+    return body
 
 
 # PostgreSQL
