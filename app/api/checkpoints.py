@@ -58,7 +58,7 @@ async def create(body: CheckpointIn, ctx: Ctx, repeatable: Repeatable) -> Respon
 )
 async def list_all(ctx: Ctx, limit: Limit = 100, cursor: CursorQuery = None) -> CheckpointPage:
     """List checkpoints, oldest first."""
-    after = cursors.decode(cursor, listing="checkpoints")
+    after = cursors.decode(cursor, listing="checkpoints", like=[0, ""])
     page = await list_checkpoints(
         ctx.services, limit=limit, after=after and tuple(after), claim=ctx.claim
     )

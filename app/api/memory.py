@@ -107,7 +107,7 @@ async def own(
 ) -> EntryPage:
     """List what the node itself wrote, oldest first."""
     listing = f"memory {node}"
-    after = cursors.decode(cursor, listing=listing)
+    after = cursors.decode(cursor, listing=listing, like=[0, 0])
     page = await own_entries(
         ctx.services,
         NodeId.from_path(node),
@@ -135,7 +135,7 @@ async def inherited(
         ctx.services,
         NodeId.from_path(node),
         limit=limit,
-        after=_position(cursors.decode(cursor, listing=listing)),
+        after=_position(cursors.decode(cursor, listing=listing, like=[0, [0, 0]])),
         matching=MetadataFilter.from_texts(filters),
         claim=ctx.claim,
     )

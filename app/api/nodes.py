@@ -82,7 +82,7 @@ async def list_all(
         ctx.services,
         checkpoint,
         limit=limit,
-        after=cursors.decode(cursor, listing=listing) or 0,
+        after=cursors.decode(cursor, listing=listing, like=0) or 0,
         claim=ctx.claim,
     )
     return NodePage(

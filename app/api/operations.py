@@ -27,7 +27,7 @@ async def accesses(
 ) -> AccessPage:
     """List every write, read and search, refused ones too, newest first."""
     listing = f"access-log {known_checkpoint(checkpoint)}"
-    before = cursors.decode(cursor, listing=listing)
+    before = cursors.decode(cursor, listing=listing, like=[0, ""])
     page = await access_records(
         ctx.services, checkpoint, limit=limit, before=before and tuple(before), claim=ctx.claim
     )

@@ -57,7 +57,7 @@ async def steps(
 ) -> EntryPage:
     """List steps, oldest first; with a claim, those of its lineage and of no node."""
     listing = f"trace {known_checkpoint(checkpoint)} {ctx.claim and ctx.claim.node}"
-    after = cursors.decode(cursor, listing=listing)
+    after = cursors.decode(cursor, listing=listing, like=[0, 0])
     page = await trace_steps(
         ctx.services, checkpoint, limit=limit, after=after and tuple(after), claim=ctx.claim
     )

@@ -6,6 +6,7 @@ from functools import partial
 import httpx
 import pytest
 
+from app.api import cursors
 from tests.conftest import Grow
 from tests.support.client import Api, answer, walk
 from tests.support.tree import Tree
@@ -99,6 +100,17 @@ def test_a_made_up_cursor_is_refused_and_is_not_page_one(tree: Tree, api: Api, c
 
     assert refused.status_code == 422
     assert refused.json()["type"] == "/problems/invalid-cursor"
+
+
+@pytest.mark.parametrize("position", [0, [0], [0, "x"], [2**70, 0], [-1, 0], [[], {}], None, {}])
+def test_a_forged_position_of_another_shape_is_refused(
+    tree: Tree, api: Api, position: object
+) -> None:
+    forged = cursors.encode([position], listing=f"memory {tree['root']}")
+    bare = cursors.encode(position, listing=f"memory {tree['root']}")
+
+    for cursor in filter(None, (forged, bare)):
+        assert api.entries(tree["root"], cursor=cursor).status_code == 422
 
 
 @pytest.mark.parametrize("limit", [0, 1001, -1])
