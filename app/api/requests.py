@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Coroutine
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 from fastapi.routing import APIRoute
@@ -54,14 +54,16 @@ class StrictRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler, with the checks before it."""
         handle = super().get_route_handler()
-        names = {parameter.alias for parameter in self.dependant.query_params}
+        parameters = self.dependant.query_params
+        names = {parameter.alias for parameter in parameters}
+        lists = {parameter.alias for parameter in parameters if _takes_many(parameter)}
         takes_body = self.body_field is not None
         filtered = bool((self.openapi_extra or {}).get("x-metadata-filters"))
 
         async def checked(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
             if request.scope["query_string"]:
-                _check_query(strict, names, filtered=filtered)
+                _check_query(strict, names, lists=lists, filtered=filtered)
             if takes_body and await strict.body():
                 _check_media_type(strict)
                 # Read here: the framework would turn our errors into a 400 of its own.
@@ -80,7 +82,12 @@ def metadata_filters(request: Request) -> list[tuple[str, str]]:
     ]
 
 
-def _check_query(request: Request, names: set[str], *, filtered: bool) -> None:
+def _takes_many(parameter: Any) -> bool:
+    annotation = parameter.field_info.annotation
+    return any(get_origin(kind) is list for kind in (annotation, *get_args(annotation)))
+
+
+def _check_query(request: Request, names: set[str], *, lists: set[str], filtered: bool) -> None:
     try:
         unquote_to_bytes(request.scope["query_string"]).decode("utf-8")
     except UnicodeDecodeError:
@@ -88,8 +95,12 @@ def _check_query(request: Request, names: set[str], *, filtered: bool) -> None:
     for name, value in request.query_params.multi_items():
         check_characters(name, place=("query",))
         check_characters(value, place=("query", name))
-        if name not in names and not (filtered and name.startswith(METADATA_PREFIX)):
+        if filtered and name.startswith(METADATA_PREFIX):
+            continue
+        if name not in names:
             raise UnknownQueryParameter(name)
+        if name not in lists and len(request.query_params.getlist(name)) > 1:
+            raise InvalidInput("It was sent more than once.", place=("query", name))
 
 
 def _check_media_type(request: Request) -> None:

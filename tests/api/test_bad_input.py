@@ -241,6 +241,15 @@ def test_an_unknown_query_parameter_is_422_and_named(tree: Tree, api: Api) -> No
         assert refused.json()["type"] == "/problems/unknown-query-parameter"
 
 
+def test_a_query_parameter_comes_once_unless_it_is_a_list(tree: Tree, api: Api) -> None:
+    path = f"/nodes/{tree['a1']}/memory/search"
+
+    assert api.request("GET", f"{path}?query=x&query=y").status_code == 422
+    assert api.request("GET", f"{path}?query=x&limit=1&limit=5").status_code == 422
+    both = f"{path}?query=x&ancestor_ids=root&ancestor_ids=a"
+    assert answer(api.request("GET", both))["scope"] == [tree["root"], tree["a"]]
+
+
 @pytest.mark.parametrize("broken", ["%ff", "%ed%a0%80", "%e6%90"])
 def test_a_url_that_is_not_utf8_is_refused(tree: Tree, api: Api, broken: str) -> None:
     path = f"/nodes/{tree['a']}/memory/search"
