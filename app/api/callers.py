@@ -9,8 +9,8 @@ from hmac import compare_digest
 
 from app.lineage.errors import AmbiguousClaim, ForbiddenToToken, Unauthenticated
 from app.lineage.guard import Claim
+from app.memory.nodes import TOKEN_PREFIX
 
-TOKEN_PREFIX = "lnt_"  # noqa: S105  (what tells a token from a key)
 CLAIM_HEADER = b"x-current-node"
 OPEN_PATHS = re.compile(r"/(healthz|readyz|openapi\.json|docs(/.*)?|problems(/.*)?)")
 EMBEDDINGS_PATHS = re.compile(r"/v1/.*")

@@ -51,11 +51,6 @@ class Places:
         # Counts what was voided, so that a row read before is not kept after.
         self._voids = 0
 
-    def peek(self, node: NodeId) -> Place | None:
-        """Return a node's place if it is kept here, without asking the database."""
-        found = self._kept.get(node)
-        return found if isinstance(found, Place) else None
-
     async def node(self, node: NodeId) -> Place:
         """Return a node's place; UnknownNode, or UnknownCheckpoint, where there is none."""
         return await self._get(node, lambda connection: _place(connection, node))
