@@ -8,16 +8,28 @@ RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-CODE := app bench examples migrations tests
-FAST := not slow
-SLOW := slow
+CODE := app bench examples letta migrations scripts tests
+FAST := not slow and not letta
+SLOW := slow and not letta
+
+# The Letta of `make letta`: an address of its own for each folder.
+LETTA_DIR ?= .letta
+LETTA_PORT ?= 8283
+LOCAL_LETTA = LETTA_DIR="$(LETTA_DIR)" LETTA_PORT="$(LETTA_PORT)" PYTHONPATH=letta $(PYTHON) -m local
+
+define check-python
+@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+  { echo "$(PYTHON) is not a Python 3.11 to 3.13. Name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+  { echo "$(PYTHON) has no venv. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve demo test test-slow check fix bench openapi clean
+.PHONY: help serve demo test test-slow test-letta letta letta-stop letta-clean check fix bench openapi clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # `exec` leaves no shell in between, so a signal to make or from the terminal reaches the service.
 serve: $(RUNTIME) ## Install what is missing, migrate the database and serve until told to stop
@@ -31,6 +43,20 @@ test: $(DEV) ## Run the fast suites (PYTEST_ARGS="-k scope" narrows them)
 
 test-slow: $(DEV) ## Run the slow suites: long random runs, kill -9, fuzzing, deployment
 	$(BIN)/pytest -m "$(SLOW)" --timeout 1200 $(PYTEST_ARGS)
+
+# A Letta that was there already, or that LETTA_BASE_URL names, is left as it is.
+test-letta: $(DEV) ## Run the suites that need a real Letta, against LETTA_BASE_URL or `make letta`
+	@$(LOCAL_LETTA) lend $(BIN)/pytest -m letta --timeout 600 $(PYTEST_ARGS)
+
+letta: ## Bring up a real Letta on LETTA_PORT; all of it lies in LETTA_DIR
+	$(check-python)
+	@$(LOCAL_LETTA) up
+
+letta-stop: ## Stop what `make letta` started; its data stays
+	@$(LOCAL_LETTA) down
+
+letta-clean: ## Stop the local Letta and remove LETTA_DIR
+	@$(LOCAL_LETTA) remove
 
 check: $(DEV) ## Check format, lint, types and import arrows
 	$(BIN)/ruff format --check .
@@ -69,8 +95,5 @@ $(DEV): requirements-dev.lock $(RUNTIME)
 
 # pip is the last thing that venv lays down: where it is missing, the environment was cut short.
 $(BIN)/pip:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
-	  { echo "$(PYTHON) is not a Python 3.11 to 3.13. Name one: make PYTHON=python3.12 ..." >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
-	  { echo "$(PYTHON) has no venv. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	$(check-python)
 	@$(PYTHON) -m venv $(VENV)

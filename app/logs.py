@@ -39,6 +39,8 @@ def configure_logs(level: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=max(number, logging.INFO), force=True)
+    # It would log the URL of each call, and a search of Letta's has its query there.
+    logging.getLogger("httpx").setLevel(max(number, logging.WARNING))
 
 
 class RequestLog:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bench import chroma, memory, scale, searching, slow_writing, writing
+from bench import chroma, letta, memory, real_letta, scale, searching, slow_writing, writing
 from bench.measures import Findings
 from bench.progress import say
 from bench.report import render, save
@@ -25,6 +25,7 @@ class Section(StrEnum):
     MEMORY = "memory"
     SCALE = "scale"
     CHROMA = "chroma"
+    LETTA = "letta"
 
 
 MEASURING: Mapping[Section, Callable[[Stage], Findings]] = {
@@ -35,6 +36,7 @@ MEASURING: Mapping[Section, Callable[[Stage], Findings]] = {
     Section.MEMORY: memory.measure,
     Section.SCALE: scale.measure,
     Section.CHROMA: chroma.measure,
+    Section.LETTA: letta.measure,
 }
 
 
@@ -52,6 +54,8 @@ def main(
     The report goes to standard output and to bench/results/; the exit code says that the
     measuring went well, not that the goals were reached.
     """
+    if Section.LETTA in (sections or ()) and real_letta.base_url() is None:
+        raise typer.BadParameter(real_letta.MISSING)
     effort = QUICK if quick else FULL
     found: list[Findings] = []
     with stage(effort) as everything:

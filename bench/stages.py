@@ -26,10 +26,12 @@ class Effort:
     pairs: int
     sizes: tuple[int, ...] = (1_000, 10_000, 100_000)
     chroma_sizes: tuple[int, ...] = (10_000, 100_000)
+    letta_questions: int = 9
+    letta_seconds: float = 10.0
 
 
 FULL = Effort(seconds=2.5, pairs=5)
-QUICK = Effort(seconds=0.7, pairs=5, chroma_sizes=(10_000,))
+QUICK = Effort(seconds=0.7, pairs=5, chroma_sizes=(10_000,), letta_questions=5, letta_seconds=5.0)
 
 
 @dataclass(slots=True, kw_only=True)

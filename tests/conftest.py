@@ -7,14 +7,19 @@ or a fault starts a service of its own: `start_service` in this process, `start_
 """
 
 import os
+import signal
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Literal, Protocol
+from typing import Literal, NoReturn, Protocol
 
 import pytest
+from hypothesis import settings
 
 from tests.support.client import Api
+from tests.support.examples import MANY_NEW, SAME
+from tests.support.letta import EMBEDDINGS_KEY, RealLetta
 from tests.support.postgres import Postgres
 from tests.support.service import InProcessService, LiveService
 from tests.support.storage import Storage, fresh_storage
@@ -22,7 +27,15 @@ from tests.support.tree import EXAMPLE, Shape, Tree, grow_tree, unique_checkpoin
 
 DatabaseKind = Literal["sqlite", "postgresql"]
 
+ArchiveKind = Literal["embedded", "letta"]
+
 API_KEY = "key-of-the-test-suite"
+
+settings.register_profile("tests", SAME)
+settings.register_profile("explore", MANY_NEW)
+settings.load_profile("tests")
+# Read before the environment is cleaned of it.
+LETTA_BASE_URL = os.environ.get("LETTA_BASE_URL")
 
 
 class Grow(Protocol):
@@ -43,6 +56,49 @@ class StartLive(Protocol):
 
 class NewStorage(Protocol):
     def __call__(self) -> Storage: ...
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run on a Letta with PostgreSQL alone where a test asks for every pair of the two.
+
+    It is the pair of production, each half is tested with the other's counterpart, and each write
+    to Letta takes 0.1 s.
+    """
+    on_both = {_test(item) for item in items if _pair(item) == ("letta", "postgresql")}
+    left_out = {
+        item for item in items if _pair(item) == ("letta", "sqlite") and _test(item) in on_both
+    }
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _test(item: pytest.Item) -> str:
+    """Return the name of a test without its parameters."""
+    return item.nodeid.partition("[")[0]
+
+
+def _pair(item: pytest.Item) -> tuple[object, object]:
+    given = item.callspec.params if isinstance(item, pytest.Function) and _is_given(item) else {}
+    return given.get("archive"), given.get("database")
+
+
+def _is_given(item: pytest.Function) -> bool:
+    return hasattr(item, "callspec")
+
+
+# Behind a shell's `&` Ctrl-C is ignored, by whatever is started there as well.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end_the_run(*_: object) -> NoReturn:
+    """End the run as Ctrl-C does, which stops what it started; the same again is no hurry."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+signal.signal(signal.SIGTERM, _end_the_run)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -81,6 +137,60 @@ def database_server(database: DatabaseKind, request: pytest.FixtureRequest) -> P
     return server
 
 
+@pytest.fixture(params=["embedded", pytest.param("letta", marks=pytest.mark.letta)])
+def archive(request: pytest.FixtureRequest) -> ArchiveKind:
+    """Run the test once on each archive."""
+    kind: ArchiveKind = request.param
+    return kind
+
+
+@pytest.fixture(scope="session")
+def letta() -> Iterator[RealLetta]:
+    """The real Letta; what the run leaves there is removed at its end."""
+    if LETTA_BASE_URL is None:
+        pytest.fail("LETTA_BASE_URL names no Letta: `make test-letta` brings one up")
+    real = RealLetta(LETTA_BASE_URL)
+    yield real
+    real.close()
+
+
+@pytest.fixture(scope="session")
+def letta_instance(letta: RealLetta) -> Iterator[str]:
+    """Mark what the run makes in Letta."""
+    instance = f"tests-{uuid.uuid4().hex[:12]}"
+    yield instance
+    letta.wipe(instance)
+
+
+@pytest.fixture(scope="session")
+def letta_embeddings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL at which Letta embeds: agents keep it for good, services of a test come and go."""
+    with (
+        fresh_storage(tmp_path_factory.mktemp("embeddings") / "data", server=None) as storage,
+        InProcessService(storage, embeddings_key=EMBEDDINGS_KEY) as service,
+    ):
+        yield f"{service.base_url}/v1"
+
+
+@pytest.fixture
+def archive_settings(archive: ArchiveKind, request: pytest.FixtureRequest) -> dict[str, object]:
+    """The settings that put the archive of the test behind a service in this process."""
+    if archive == "embedded":
+        return {}
+    letta: RealLetta = request.getfixturevalue("letta")
+    settings = letta.settings(request.getfixturevalue("letta_instance"))
+    return {**settings, "embeddings_url": request.getfixturevalue("letta_embeddings")}
+
+
+@pytest.fixture
+def archive_environment(archive: ArchiveKind, request: pytest.FixtureRequest) -> dict[str, str]:
+    """The same for a service as a process."""
+    if archive == "embedded":
+        return {}
+    letta: RealLetta = request.getfixturevalue("letta")
+    return letta.environment(request.getfixturevalue("letta_instance"))
+
+
 # Services shared by the whole run
 
 
@@ -91,15 +201,16 @@ class SharedServices:
         self._folders = folders
         self._server = server
         self._open = ExitStack()
-        self._running: dict[tuple[str, ...], InProcessService] = {}
+        self._running: dict[str, InProcessService] = {}
 
-    def get(self, *api_keys: str) -> InProcessService:
-        if api_keys not in self._running:
+    def get(self, **settings: object) -> InProcessService:
+        key = repr(sorted(settings.items()))
+        if key not in self._running:
             folder = self._folders.mktemp("shared") / "data"
             storage = self._open.enter_context(fresh_storage(folder, server=self._server))
-            service = InProcessService(storage, api_keys=api_keys)
-            self._running[api_keys] = self._open.enter_context(service)
-        return self._running[api_keys]
+            service = InProcessService(storage, **settings)
+            self._running[key] = self._open.enter_context(service)
+        return self._running[key]
 
     def close(self) -> None:
         self._open.close()
@@ -128,15 +239,19 @@ def shared_services(database: DatabaseKind, request: pytest.FixtureRequest) -> S
 
 
 @pytest.fixture
-def service(shared_services: SharedServices) -> InProcessService:
+def service(
+    shared_services: SharedServices, archive_settings: dict[str, object]
+) -> InProcessService:
     """The shared service in open mode."""
-    return shared_services.get()
+    return shared_services.get(**archive_settings)
 
 
 @pytest.fixture
-def keyed_service(shared_services: SharedServices) -> InProcessService:
+def keyed_service(
+    shared_services: SharedServices, archive_settings: dict[str, object]
+) -> InProcessService:
     """The shared service that asks for API_KEY or a node token."""
-    return shared_services.get(API_KEY)
+    return shared_services.get(api_keys=(API_KEY,), **archive_settings)
 
 
 @pytest.fixture

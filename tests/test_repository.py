@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from app.main import create_app
-from app.settings import CLIENT_VARIABLES, PREFIX, Settings
+from app.settings import CLIENT_VARIABLES, LETTA_VARIABLES, PREFIX, Settings, variable
 
 ROOT = Path(__file__).resolve().parents[1]
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>[^\s;]+)(?P<rest>.*)$", re.MULTILINE)
@@ -110,8 +110,8 @@ def test_every_runtime_dependency_is_explained() -> None:
 
 def test_every_setting_is_in_the_readme_and_nothing_else_is() -> None:
     rows = FIRST_CELL.findall((ROOT / "README.md").read_text())
-    documented = {name for name in rows if name.startswith(PREFIX)}
-    settings = {f"{PREFIX}{field.upper()}" for field in Settings.model_fields}
+    documented = {name for name in rows if name.startswith(PREFIX) or name in LETTA_VARIABLES}
+    settings = {variable(field) for field in Settings.model_fields}
 
     assert documented - CLIENT_VARIABLES == settings
 

@@ -6,17 +6,22 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 
 from app.api import (
     checkpoints,
     core_memory,
+    core_sections,
     docs,
     embeddings,
     health,
     memory,
+    movements,
     nodes,
+    notes,
     operations,
+    recall,
+    snapshots,
     trace,
 )
 from app.api.callers import Doorkeeper
@@ -28,9 +33,37 @@ from app.lineage.errors import InvalidInput, LineageError, UnknownPath
 from app.logs import RequestLog
 
 # The order in which people read of them.
-ROUTERS = (checkpoints, nodes, memory, trace, core_memory, operations, embeddings, health)
+ROUTERS = (
+    checkpoints,
+    nodes,
+    memory,
+    trace,
+    core_memory,
+    core_sections,
+    notes,
+    recall,
+    movements,
+    operations,
+    snapshots,
+    embeddings,
+    health,
+)
 # Routes are tried one after the other, 3 µs each: those that workers call all the time come first.
-BUSY_FIRST = (memory, trace, nodes, checkpoints, core_memory, operations, embeddings, health)
+BUSY_FIRST = (
+    memory,
+    trace,
+    nodes,
+    checkpoints,
+    core_memory,
+    core_sections,
+    notes,
+    recall,
+    movements,
+    operations,
+    snapshots,
+    embeddings,
+    health,
+)
 
 UNKNOWN_PATH_STATUS = 404
 
@@ -42,6 +75,7 @@ def add_http(
     metrics: Metrics,
     requests: RequestLog,
     max_body_bytes: int,
+    max_snapshot_bytes: int,
 ) -> None:
     """Give the application its routes, its gate, its telemetry and its problem documents."""
     # A redirect to the path without its slash would be no problem document, and trusts `Host`.
@@ -54,12 +88,20 @@ def add_http(
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
     # The last one added is the outermost.
-    app.add_middleware(Gate, doorkeeper=doorkeeper, max_body_bytes=max_body_bytes)
+    app.add_middleware(
+        Gate,
+        doorkeeper=doorkeeper,
+        max_body_bytes=max_body_bytes,
+        max_snapshot_bytes=max_snapshot_bytes,
+    )
     app.add_middleware(Telemetry, metrics=metrics, requests=requests)
 
 
 async def _on_lineage_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LineageError)
+    if isinstance(error, InvalidInput) and request.method == "GET" and error.place[:1] == ["body"]:
+        # The rules know of one way to ask; by URL, the same words stand in the query string.
+        error.place[0] = "query"
     return error_response(error, request_id=request.state.request_id)
 
 
@@ -88,13 +130,18 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """Return the methods of every route at this path; the framework tells those of the first."""
-    allowed: set[str] = set()
-    for route in request.app.router.routes:
-        matched, _ = route.matches(request.scope)
-        if matched is not Match.NONE:
-            allowed |= getattr(route, "methods", None) or set()
-    return sorted(allowed)
+    """Return the methods of every route at this path; the framework tells those of the first.
+
+    Where a name in the path could be an id as well (`search`), it is the name.
+    """
+    here = [
+        route
+        for route in request.app.router.routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
+    ]
+    fewest = min((route.path.count("{") for route in here), default=0)
+    allowed = [route.methods or set() for route in here if route.path.count("{") == fewest]
+    return sorted(set().union(*allowed))
 
 
 class _InvalidFields(InvalidInput):

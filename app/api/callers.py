@@ -21,7 +21,9 @@ TOKEN_REACH = (
     (frozenset({"GET"}), re.compile(r"/nodes/[^/]+/working-context")),
     (frozenset({"POST"}), re.compile(r"/nodes/[^/]+/seal")),
     (frozenset({"GET", "POST"}), re.compile(r"/checkpoints/[^/]+/trace(/search)?")),
-    (frozenset({"GET"}), re.compile(r"/checkpoints/[^/]+/(core-memory|context)")),
+    (frozenset({"GET"}), re.compile(r"/checkpoints/[^/]+/(core-memory(/sections/[^/]+)?|context)")),
+    (frozenset({"GET"}), re.compile(r"/checkpoints/[^/]+/(archival(/[^/]+)?|notes|session)")),
+    (frozenset({"POST"}), re.compile(r"/checkpoints/[^/]+/(archival|recall)/search")),
 )
 
 

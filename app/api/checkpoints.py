@@ -72,12 +72,16 @@ async def list_all(ctx: Ctx, limit: Limit = 100, cursor: CursorQuery = None) -> 
     "/checkpoints/{checkpoint}",
     operation_id="get_checkpoint",
     summary="Show a checkpoint",
-    responses=problems("scope-violation", "forbidden-to-token", "unknown-checkpoint"),
+    responses=problems(
+        "scope-violation", "forbidden-to-token", "unknown-checkpoint", "unknown-path"
+    ),
 )
 async def show(checkpoint: CheckpointPath, ctx: Ctx) -> CheckpointDetail:
     """Show a checkpoint with its counts; `pending` tells how far indexing is."""
-    row, counts = await show_checkpoint(ctx.services, known_checkpoint(checkpoint), claim=ctx.claim)
-    return CheckpointDetail.with_counts(row, counts)
+    row, counts, refusals = await show_checkpoint(
+        ctx.services, known_checkpoint(checkpoint), claim=ctx.claim
+    )
+    return CheckpointDetail.with_counts(row, counts, refusals)
 
 
 @router.delete(
@@ -85,11 +89,15 @@ async def show(checkpoint: CheckpointPath, ctx: Ctx) -> CheckpointDetail:
     status_code=204,
     operation_id="purge_checkpoint",
     summary="Purge a checkpoint",
-    responses=problems("forbidden-to-token", "unknown-checkpoint"),
+    responses={
+        202: {"description": "Gone from here; Letta's part is queued."},
+        **problems("scope-violation", "forbidden-to-token", "unknown-checkpoint", "unknown-path"),
+    },
 )
-async def purge(checkpoint: CheckpointPath, ctx: Ctx) -> None:
+async def purge(checkpoint: CheckpointPath, ctx: Ctx) -> Response:
     """Delete a checkpoint with its tree, entries, trace, core memory, tokens and access log."""
-    await purge_checkpoint(ctx.services, known_checkpoint(checkpoint))
+    gone = await purge_checkpoint(ctx.services, known_checkpoint(checkpoint), claim=ctx.claim)
+    return Response(status_code=204 if gone else 202)
 
 
 def _created(created: Created) -> tuple[int, str]:

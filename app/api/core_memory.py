@@ -1,19 +1,29 @@
-"""Core memory and the experiment's context."""
+"""Core memory as a whole, and the experiment's context."""
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Request
 from starlette.responses import Response
 
-from app.api.deps import CheckpointPath, Ctx, known_checkpoint
+from app.api.accepted import MARKDOWN, prefers_markdown
+from app.api.deps import CheckpointPath, Context, Ctx, known_checkpoint
 from app.api.documented import claims, problems
 from app.api.requests import StrictRoute
 from app.api.schemas.memory import CoreMemoryIn, CoreMemoryOut
-from app.memory.core_memory import core_memory, set_core_memory
+from app.layers.core import render_core
+from app.lineage.core_memory import CoreMemory
+from app.memory.core_memory import core_memory, section_texts, set_core_memory
 
 router = APIRouter(tags=["core memory"], route_class=StrictRoute)
 
 READ = ("unknown-checkpoint", "unknown-path", "scope-violation", "stale-token")
+MARKDOWN_TYPE = f"{MARKDOWN}; charset=utf-8"
+FORMS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Core memory, as JSON or, where Accept asks for it, as Markdown.",
+        "content": {MARKDOWN: {"schema": {"type": "string"}}},
+    }
+}
 
 
 @router.put(
@@ -24,9 +34,9 @@ READ = ("unknown-checkpoint", "unknown-path", "scope-violation", "stale-token")
         "unknown-checkpoint",
         "unknown-path",
         "scope-violation",
-        "stale-token",
         "forbidden-to-token",
         "version-mismatch",
+        "credential-in-core",
         "too-large",
         "unsupported-media-type",
     ),
@@ -40,7 +50,7 @@ async def put(
         str | None, Header(description="The ETag seen; another one stored is 412.")
     ] = None,
 ) -> CoreMemoryOut:
-    """Set blocks: one left out stays, `context` is replaced whole."""
+    """Set blocks: one left out stays, `context` is replaced whole. No node may do so."""
     core = await set_core_memory(
         ctx.services,
         known_checkpoint(checkpoint),
@@ -49,7 +59,7 @@ async def put(
         claim=ctx.claim,
     )
     response.headers["ETag"] = core.etag
-    return CoreMemoryOut.of(core)
+    return _shown(ctx, core)
 
 
 @router.get(
@@ -57,13 +67,23 @@ async def put(
     operation_id="get_core_memory",
     summary="Show core memory",
     openapi_extra=claims(),
-    responses=problems(*READ),
+    response_model=CoreMemoryOut,
+    responses=FORMS | problems(*READ),
 )
-async def get(checkpoint: CheckpointPath, ctx: Ctx, response: Response) -> CoreMemoryOut:
-    """Show the blocks that are always in context, empty until set."""
+async def get(
+    checkpoint: CheckpointPath, ctx: Ctx, request: Request, response: Response
+) -> CoreMemoryOut | Response:
+    """Show the blocks that are always in context, empty until set.
+
+    With `Accept: text/markdown`, the four sections as one document.
+    """
     core = await core_memory(ctx.services, known_checkpoint(checkpoint), claim=ctx.claim)
-    response.headers["ETag"] = core.etag
-    return CoreMemoryOut.of(core)
+    if prefers_markdown(request.headers.getlist("accept")):
+        headers = {"ETag": core.markdown_etag, "Vary": "Accept"}
+        text = render_core(section_texts(core))
+        return Response(text, headers=headers, media_type=MARKDOWN_TYPE)
+    response.headers.update({"ETag": core.etag, "Vary": "Accept"})
+    return _shown(ctx, core)
 
 
 @router.get(
@@ -77,3 +97,7 @@ async def context(checkpoint: CheckpointPath, ctx: Ctx) -> dict[str, Any]:
     """Show goal, primary metric, hardware and the like: `{}` until seeded."""
     core = await core_memory(ctx.services, known_checkpoint(checkpoint), claim=ctx.claim)
     return dict(core.context)
+
+
+def _shown(ctx: Context, core: CoreMemory) -> CoreMemoryOut:
+    return CoreMemoryOut.of(core, max_words=ctx.services.limits.core_max_words)

@@ -38,6 +38,11 @@ NodePath = Annotated[
 ]
 
 
+NotePath = Annotated[
+    str, Path(alias="note", description="A note's id.", examples=["01a22d80f45c3d505c97d184"])
+]
+
+
 def known_checkpoint(checkpoint: str) -> str:
     """Return the id; a malformed one names nothing: UnknownPath."""
     if not CHECKPOINT_ID.fullmatch(checkpoint):

@@ -4,10 +4,10 @@ from app.lineage.errors import InvalidInput, LineageError
 
 
 class UnsupportedMediaType(LineageError):
-    """The body is not JSON by its media type."""
+    """The body is of another media type than the operation takes."""
 
-    def __init__(self, media_type: str) -> None:
-        super().__init__(f"The body's media type is {media_type or 'missing'!r}; JSON is taken.")
+    def __init__(self, media_type: str, *, taken: str = "application/json") -> None:
+        super().__init__(f"The body's media type is {media_type or 'missing'!r}; {taken} is taken.")
 
 
 class UnknownQueryParameter(InvalidInput):

@@ -1,19 +1,31 @@
 """What stands in front of every route: who calls, and how much is sent."""
 
+import re
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.callers import Doorkeeper
 from app.api.problems import error_response
 from app.lineage.errors import LineageError, TooLarge
 
+SNAPSHOT_PATH = re.compile(r"/checkpoints/[^/]+/(restore|resume)")
+
 
 class Gate:
     """Refuses unknown callers and bodies over the limit before anything of them is read."""
 
-    def __init__(self, app: ASGIApp, *, doorkeeper: Doorkeeper, max_body_bytes: int) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        doorkeeper: Doorkeeper,
+        max_body_bytes: int,
+        max_snapshot_bytes: int,
+    ) -> None:
         self._app = app
         self._doorkeeper = doorkeeper
         self._max_body_bytes = max_body_bytes
+        self._max_snapshot_bytes = max_snapshot_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request through with its caller in the state, or answer it here."""
@@ -33,7 +45,9 @@ class Gate:
 
     def _bounded(self, scope: Scope, receive: Receive) -> Receive:
         """Check the announced length; where none is announced, count what comes."""
-        limit = self._max_body_bytes
+        takes_snapshot = SNAPSHOT_PATH.fullmatch(scope["path"]) is not None
+        # Packed it may be as long as unpacked: what cannot be packed is not made shorter.
+        limit = self._max_snapshot_bytes if takes_snapshot else self._max_body_bytes
         announced = next(
             (value for name, value in scope["headers"] if name == b"content-length"), None
         )

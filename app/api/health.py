@@ -1,9 +1,10 @@
 """Liveness, readiness and metrics."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import Field
 from starlette.responses import Response
 
 from app.api.documented import problems
@@ -19,12 +20,24 @@ class Alive(Answer):
     status: Literal["ok"]
 
 
+class LagOut(Answer):
+    """What Letta has not been told yet, each a count; all 0 on the embedded archive."""
+
+    purges: Annotated[int, Field(description="Agents of purged checkpoints and former indexes.")]
+    removals: Annotated[int, Field(description="Passages of cleared entries.")]
+    core_memories: Annotated[int, Field(description="Core memories newer than their blocks.")]
+
+
 class Ready(Answer):
     """Whether writes can be taken: `unavailable` is no; `degraded` is yes, without the archive."""
 
     status: Literal["ok", "degraded", "unavailable"]
-    ledger: str | None
-    archive: str | None
+    ledger: Annotated[str | None, Field(description="Why writes cannot be taken.")]
+    archive: Annotated[str | None, Field(description="Why searches may fail.")]
+    facts: Annotated[
+        dict[str, str], Field(description="Of the archive: its model, and Letta's version.")
+    ]
+    lag: Annotated[LagOut, Field(description="What Letta has not been told yet.")]
 
 
 @router.get("/healthz", operation_id="get_health", summary="Is the process alive?")
@@ -47,7 +60,17 @@ async def readyz(request: Request, response: Response) -> Ready:
     status: Literal["ok", "degraded", "unavailable"] = (
         "unavailable" if not state.ready else "degraded" if state.archive else "ok"
     )
-    return Ready(status=status, ledger=state.ledger, archive=state.archive)
+    return Ready(
+        status=status,
+        ledger=state.ledger,
+        archive=state.archive,
+        facts=dict(state.facts),
+        lag=LagOut(
+            purges=state.lag.purges,
+            removals=state.lag.removals,
+            core_memories=state.lag.core_memories,
+        ),
+    )
 
 
 @router.get(

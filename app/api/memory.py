@@ -214,7 +214,7 @@ async def start(
     loaded = await working_context(
         ctx.services, NodeId.from_path(node), query=query, limit=limit, claim=ctx.claim
     )
-    core = CoreMemoryOut.of(loaded.core)
+    core = CoreMemoryOut.of(loaded.core, max_words=ctx.services.limits.core_max_words)
     listing = f"inherited {node} {[('type', 'result_summary')]}"
     return WorkingContextOut(
         node=node,

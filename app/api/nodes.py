@@ -38,6 +38,7 @@ router = APIRouter(tags=["nodes"], route_class=StrictRoute)
         200: {"model": NodeOut, "description": "It was there; the stored row, unchanged."},
         **problems(
             "unknown-checkpoint",
+            "unknown-path",
             "unknown-node",
             "node-conflict",
             "scope-violation",
@@ -70,7 +71,11 @@ async def create(
     operation_id="list_nodes",
     summary="List nodes",
     responses=problems(
-        "scope-violation", "forbidden-to-token", "unknown-checkpoint", "invalid-cursor"
+        "scope-violation",
+        "forbidden-to-token",
+        "unknown-checkpoint",
+        "unknown-path",
+        "invalid-cursor",
     ),
 )
 async def list_all(
@@ -101,7 +106,7 @@ async def list_all(
             "content": {"text/plain": {"schema": {"type": "string"}}},
             "description": "The tree; with `format=mermaid`, a Mermaid flowchart as plain text.",
         },
-        **problems("scope-violation", "forbidden-to-token", "unknown-checkpoint"),
+        **problems("scope-violation", "forbidden-to-token", "unknown-checkpoint", "unknown-path"),
     },
 )
 async def tree(
@@ -157,12 +162,13 @@ async def patch(node: NodePath, body: NodePatch, ctx: Ctx) -> NodeOut:
     operation_id="create_token",
     summary="Give out a node token",
     dependencies=[Depends(no_idempotency_key)],
-    responses=problems("unknown-node", "unknown-path", "forbidden-to-token"),
+    responses=problems("unknown-node", "unknown-path", "forbidden-to-token", "cow-violation"),
 )
 async def token(node: NodePath, ctx: Ctx) -> TokenOut:
     """Give out a token for the worker that executes the node; it overtakes all before it."""
     node_id = NodeId.from_path(node)
-    return TokenOut(token=await give_token(ctx.services, node_id), node=str(node_id))
+    given = await give_token(ctx.services, node_id, claim=ctx.claim)
+    return TokenOut(token=given, node=str(node_id))
 
 
 @router.post(

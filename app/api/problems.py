@@ -7,6 +7,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 from app.api.errors import UnknownQueryParameter, UnsupportedMediaType
+from app.layers import errors as layers
 from app.lineage import errors
 
 MEDIA_TYPE = "application/problem+json"
@@ -57,11 +58,25 @@ PROBLEMS: Mapping[type[errors.LineageError], Problem] = {
     errors.UnknownPath: Problem(
         404, "Nothing is here", "Check the path; a node's id is <checkpoint>.<name>."
     ),
+    layers.UnknownNote: Problem(
+        404, "No such note", "GET /checkpoints/{checkpoint}/archival lists the notes by id."
+    ),
     errors.CheckpointConflict: Problem(
         409, "The id or path belongs to another checkpoint", "Use the stored pair, or another id."
     ),
     errors.NodeConflict: Problem(
         409, "The node has another parent", "A parent never changes: use another name."
+    ),
+    layers.UnknownItem: Problem(
+        404, "No such item", "Name an item of the section as it stands there, whole."
+    ),
+    layers.LineMismatch: Problem(
+        409, "Not one line of the section is this one", "Read the section, and name a line of it."
+    ),
+    layers.DuplicateFact: Problem(
+        409,
+        "The fact is kept already",
+        "One place for each fact: `where` says which one has it; move it instead of copying it.",
     ),
     errors.StaleToken: Problem(
         409,
@@ -78,10 +93,29 @@ PROBLEMS: Mapping[type[errors.LineageError], Problem] = {
         "configure the former model again.",
     ),
     errors.VersionMismatch: Problem(
-        412, "The stored version is another one", "Read it again and repeat with its ETag."
+        412,
+        "The stored version is another one",
+        "Read it again, a note by the id in `etag`, and repeat with its ETag.",
     ),
     errors.TooLarge: Problem(413, "Too large", "Send less; `limit` says how many bytes at most."),
-    UnsupportedMediaType: Problem(415, "Not a JSON body", "Send `Content-Type: application/json`."),
+    errors.SnapshotRefused: Problem(
+        422,
+        "The snapshot is refused",
+        "`line` says where; nothing was changed. Take another copy of the file.",
+    ),
+    errors.RestoreConflict: Problem(
+        409,
+        "The checkpoint is not empty",
+        "Restore with `on_conflict` skip, merge or overwrite, or into another checkpoint.",
+    ),
+    errors.SnapshotFailed: Problem(
+        503, "The snapshot cannot be written", "See to the disk of the service, and try again."
+    ),
+    UnsupportedMediaType: Problem(
+        415,
+        "Another media type than is taken",
+        "Send `Content-Type: application/json`, or `application/gzip` with a snapshot.",
+    ),
     errors.InvalidInput: Problem(
         422, "The input breaks a rule", "`errors` says where (`loc`) and why (`msg`)."
     ),
@@ -96,8 +130,19 @@ PROBLEMS: Mapping[type[errors.LineageError], Problem] = {
         "The idempotency key was used with another body",
         "Use a new key for a new request; repeat the same bytes for a retry.",
     ),
+    layers.CredentialInCore: Problem(
+        422,
+        "A credential has no place in core memory",
+        "Leave it out: `where` says in which text it is. A note of the topic `reference` can say "
+        "where it is kept.",
+    ),
     errors.CurrentNodeRequired: Problem(
         428, "A node write needs a claim", "Send X-Current-Node with the id of the node."
+    ),
+    errors.PreconditionRequired: Problem(
+        428,
+        "An edit needs the version that it is made on",
+        "Read it, and send its ETag as If-Match; `*` edits whatever is stored.",
     ),
     errors.ArchiveUnavailable: Problem(
         503,
@@ -146,7 +191,7 @@ def error_response(error: errors.LineageError, *, request_id: str) -> JSONRespon
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, errors.ArchiveUnavailable | errors.LedgerUnavailable):
         headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
-    if isinstance(error, errors.VersionMismatch):
+    if isinstance(error, errors.VersionMismatch | errors.PreconditionRequired):
         headers["ETag"] = error.current
     return problem_response(
         type(error).slug(),

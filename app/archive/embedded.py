@@ -1,16 +1,29 @@
 """The embedded archive: vectors in the ledger itself, exact cosine over the scope."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
-from app.archive.port import Health, Hit, Outcome, Question, Vector, Vectors
+from app.archive.port import (
+    Batch,
+    Health,
+    Hit,
+    Lag,
+    Outcome,
+    Passage,
+    Question,
+    Vector,
+    Vectors,
+)
 from app.archive.ranking import rank
 from app.embedding.port import Embedder, EmbedderRefused, EmbedderUnavailable
+from app.lineage.checkpoint import IndexKey
 from app.lineage.entry import Entry
 from app.lineage.errors import ArchiveUnavailable
 
 # Ranking so many rows takes about 1 ms at 256 dimensions; more than that leaves the event loop.
 INLINE_ROWS = 4_000
+BATCH = 256
+NOTHING: Sequence[Sequence[Passage]] = ()
 
 
 class EmbeddedArchive:
@@ -35,15 +48,28 @@ class EmbeddedArchive:
         """Embed at once where no network can fail it; see the port."""
         return await self._embedder.embed(texts) if self._embedder.local else None
 
-    async def index(self, entries: Sequence[Entry]) -> Sequence[Outcome]:
+    @property
+    def elsewhere(self) -> bool:
+        """The ledger is the archive."""
+        return False
+
+    @property
+    def batch_size(self) -> int:
+        """As many texts as an embedder takes in a few requests."""
+        return BATCH
+
+    async def index(self, batch: Batch) -> Sequence[Outcome]:
         """Embed entries that were stored without vectors, and find out which ones are at fault."""
+        return await self._index(batch.entries)
+
+    async def _index(self, entries: Sequence[Entry]) -> Sequence[Outcome]:
         try:
             vectors = await self._embed([entry.text for entry in entries])
         except EmbedderRefused as error:
             if len(entries) == 1:
                 return [Outcome(entries[0].id, None, error.reason)]
             middle = len(entries) // 2
-            return [*await self.index(entries[:middle]), *await self.index(entries[middle:])]
+            return [*await self._index(entries[:middle]), *await self._index(entries[middle:])]
         return [
             Outcome(entry.id, vector, None) for entry, vector in zip(entries, vectors, strict=True)
         ]
@@ -56,27 +82,44 @@ class EmbeddedArchive:
             return rank(parts, query, limit=question.limit)
         return await asyncio.to_thread(rank, parts, query, limit=question.limit)
 
-    async def forget(self, checkpoint: str, entry_ids: Sequence[str]) -> None:
+    async def passages(self, index: IndexKey) -> AsyncIterator[Sequence[Passage]]:
+        """Nothing: what is held here is held in the ledger."""
+        for part in NOTHING:
+            yield part
+
+    async def prepare(self, index: IndexKey) -> None:
+        """Nothing to do: the ledger is the place."""
+
+    async def remove(self, index: IndexKey, passage_ids: Sequence[str]) -> None:
         """Nothing to do: the vectors went with their rows."""
 
-    async def purge(self, checkpoint: str, incarnation: str) -> None:
+    async def purge(self, checkpoint: str, incarnation: str) -> bool:
         """Nothing to do: the vectors went with their rows."""
+        return True
+
+    async def upkeep(self) -> bool:
+        """Nothing to do: the ledger is the archive."""
+        return False
+
+    async def lag(self) -> Lag:
+        """Nothing ever lags."""
+        return Lag()
 
     async def health(self) -> Health:
         """Ask an embedder that is not local; a local one is always there."""
+        facts = {"embedding": self.model}
         if self._embedder.local:
-            return Health(None)
+            return Health(None, facts)
         try:
             await self._embed(["health"])
         except ArchiveUnavailable as error:
-            return Health(str(error))
+            return Health(error.reason, facts)
         except EmbedderRefused as error:
-            return Health(error.reason)
-        return Health(None)
+            return Health(error.reason, facts)
+        return Health(None, facts)
 
     async def close(self) -> None:
-        """Close the embedder."""
-        await self._embedder.close()
+        """Nothing to close: the embedder is not ours alone."""
 
     async def _query_vector(self, query: str) -> Vector:
         # Indexing may repeat and queue for longer; whoever searches has somebody waiting.

@@ -1,12 +1,14 @@
 """What the service asks of an archive: where entries are indexed for semantic search."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.lineage.checkpoint import IndexKey
 from app.lineage.entry import Entry
 
 Vector: TypeAlias = NDArray[np.float32]
@@ -26,15 +28,17 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A search: the query's text, how many hits at most, and what may be among them.
+    """A search of one index: the query's text, how many hits at most, what may be among them.
 
-    `candidates` reads the entries that may be shown. An archive with a search of its own asks it
-    only where that search falls short of the scope.
+    `candidates` reads the entries that may be shown, and `count_between` counts all entries of the
+    index, in scope or not, whose instants are within two, both included.
     """
 
+    index: IndexKey
     query: str
     limit: int
     candidates: Callable[[], Awaitable[Sequence[Candidates]]]
+    count_between: Callable[[datetime, datetime], Awaitable[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +50,63 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """Entries of one index, oldest first; somebody may have brought those `maybe_there` before."""
+
+    index: IndexKey
+    entries: Sequence[Entry]
+    maybe_there: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one entry handed to the archive: its vector, or the reason of a refusal."""
+    """What became of one entry handed to the archive: its vector, or the reason of a refusal.
+
+    `passage_id` is what an archive elsewhere calls the entry.
+    """
 
     entry_id: str
     vector: Vector | None
     refused: str | None
+    passage_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What an archive elsewhere holds: under which id, of which entry (None: of none of ours).
+
+    `sha256` is of the text as the archive has it, and `sound` tells whether it can be ranked.
+    """
+
+    id: str
+    entry_id: str | None
+    sha256: bytes
+    sound: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether the archive answers, and if not, why (fit for an answer: no secrets)."""
+    """Whether the archive answers, and if not, why (fit for an answer: no secrets).
+
+    `facts` is what an operator wants to see: versions, models.
+    """
 
     reason: str | None
+    facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
         """True where it answers."""
         return self.reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What an archive elsewhere has not been told yet, each a count."""
+
+    purges: int = 0
+    removals: int = 0
+    core_memories: int = 0
 
 
 class Archive(Protocol):
@@ -74,11 +117,19 @@ class Archive(Protocol):
 
     @property
     def model(self) -> str:
-        """The embedding model; a checkpoint indexed with another one is not searched."""
+        """What the index is made with; a checkpoint indexed with another one is not searched."""
 
     @property
     def dimensions(self) -> int:
         """The length of the model's vectors."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """True where the archive keeps entries outside of the ledger."""
+
+    @property
+    def batch_size(self) -> int:
+        """How many entries `index` takes at a time at most."""
 
     async def vectors_at_write(self, texts: Sequence[str]) -> Vectors | None:
         """Return the vectors to store in the write's own transaction, one row a text.
@@ -87,10 +138,11 @@ class Archive(Protocol):
         stored as pending and come by `index`.
         """
 
-    async def index(self, entries: Sequence[Entry]) -> Sequence[Outcome]:
-        """Take entries of one checkpoint; each has an outcome, matched by its id.
+    async def index(self, batch: Batch) -> Sequence[Outcome]:
+        """Take entries; an outcome is matched by its id.
 
-        Doing so again with an entry that it has is fine.
+        One without an outcome was not taken now: bring it again. Doing so with an entry that is
+        there is fine.
         """
 
     async def search(self, question: Question) -> Sequence[Hit]:
@@ -100,11 +152,23 @@ class Archive(Protocol):
         caller, who trusts the ledger's rows and not the archive.
         """
 
-    async def forget(self, checkpoint: str, entry_ids: Sequence[str]) -> None:
-        """Remove entries that the ledger no longer has; those not there are fine."""
+    def passages(self, index: IndexKey) -> AsyncIterator[Sequence[Passage]]:
+        """Walk through all that an archive elsewhere holds, in parts; nothing where it is here."""
 
-    async def purge(self, checkpoint: str, incarnation: str) -> None:
-        """Remove all of a checkpoint's former self."""
+    async def prepare(self, index: IndexKey) -> None:
+        """Make a place for the index where an archive elsewhere has lost its own."""
+
+    async def remove(self, index: IndexKey, passage_ids: Sequence[str]) -> None:
+        """Remove passages; those not there are fine."""
+
+    async def purge(self, checkpoint: str, incarnation: str) -> bool:
+        """Remove all of a purged checkpoint; tell whether nothing is left for `upkeep` to do."""
+
+    async def upkeep(self) -> bool:
+        """Do some of what is left to do: removals, purges, core memory; tell whether any was."""
+
+    async def lag(self) -> Lag:
+        """Count what `upkeep` has left to do."""
 
     async def health(self) -> Health:
         """Tell whether a search would be answered now."""

@@ -39,7 +39,7 @@ def rank(parts: Sequence[Candidates], query: Vector, *, limit: int) -> list[Hit]
     scored = sorted(
         zip(exact.tolist(), entries, strict=True), key=lambda item: (-item[0], item[1].order)
     )
-    return [_hit(entry, score) for score, entry in scored[:limit]]
+    return [hit(entry, None if score == -np.inf else score) for score, entry in scored[:limit]]
 
 
 def _coarse(parts: Sequence[Candidates], query: Vector) -> NDArray[np.float32]:
@@ -75,10 +75,16 @@ def _picked(parts: Sequence[Candidates], rows: Sequence[int]) -> tuple[list[Entr
     return entries, np.array(vectors)
 
 
-def _hit(entry: Entry, score: float) -> Hit:
-    if score == -np.inf:
-        return Hit(entry.id, None)
-    return Hit(entry.id, min(1.0, max(0.0, score)))
+def cosine(vector: Vector, query: Vector) -> float | None:
+    """Return the exact cosine of a row, as `rank` takes it; None where either has no direction."""
+    if not vector.any() or not query.any():
+        return None
+    return float((vector.astype(np.float64) * query).sum())
+
+
+def hit(entry: Entry, exact: float | None) -> Hit:
+    """Return the hit of an entry with this cosine; scores are floored at 0."""
+    return Hit(entry.id, None if exact is None else min(1.0, max(0.0, exact)))
 
 
 def _by_age(entries: Sequence[Entry], limit: int) -> list[Hit]:

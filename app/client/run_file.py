@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.client.service import Refused, Service
+from app.client.connection import Refused
+from app.client.service import Service
 
 # Of the longest texts and metadata (32 and 16 KiB), a hundred stay below the 8 MiB of a body.
 BATCH = 100

@@ -1,51 +1,35 @@
 """The service as its callers see it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import IO, Self
 
-import httpx
-from tenacity import (
-    Retrying,
-    retry_if_exception,
-    stop_after_attempt,
-    wait_random_exponential,
+from app.client.connection import (
+    LONG_TIMEOUT,
+    Advance,
+    Answer,
+    Connection,
+    Refused,
 )
+from app.client.layers import Layers
+from app.client.movements import Movements
+from app.client.spelling import path_of
 
-Answer: TypeAlias = dict[str, Any]
-
-TIMEOUT_S = 60.0
-# With waits that double up to 4 s: enough for a service that starts anew.
-ATTEMPTS = 6
-PASSING = {408, 429, 502, 503, 504}
-
-
-class Unreachable(Exception):
-    """Nothing answers at the address."""
-
-
-class Refused(Exception):
-    """The service answered with a problem document; the message is its detail."""
-
-    def __init__(self, status: int, document: Mapping[str, Any]) -> None:
-        super().__init__(str(document.get("detail") or document))
-        self.status = status
-        self.document = document
+# Of a checkpoint with its counts, what its callers read.
+COUNTED = {"id", "created_at", "model", "pending", "refused"}
 
 
 class Service:
     """One service and one credential.
 
     Reads, and writes that carry an idempotency key, are repeated while the service is away: both
-    have the same effect once or twice. Every call raises Refused and Unreachable.
+    have the same effect once or twice. A snapshot that is sent is repeated only where no connection
+    was made. Every call raises Refused and Unreachable, and BadSegment for what can be no id. To
+    make one raises NotConfigured for an address or a key that can be none.
     """
 
     def __init__(self, url: str, *, api_key: str | None = None) -> None:
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        try:
-            self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_S)
-        except httpx.InvalidURL as error:
-            raise Unreachable(f"{url} is not a URL ({error}).") from error
+        self._connection = Connection(url, api_key=api_key)
 
     def __enter__(self) -> Self:
         return self
@@ -56,15 +40,50 @@ class Service:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._http.close()
+        self._connection.close()
 
-    def create_checkpoint(self, checkpoint: str, *, name: str | None = None) -> Answer:
-        """Return the checkpoint, made if it was not there."""
-        return self._send("POST", "/checkpoints", json={"id": checkpoint, "name": name})
+    def layers(self, checkpoint: str) -> Layers:
+        """Return the layers of memory of a checkpoint."""
+        return Layers(self._connection, checkpoint)
+
+    def movements(self, checkpoint: str) -> Movements:
+        """Return what moves between the layers of a checkpoint."""
+        return Movements(self._connection, checkpoint)
+
+    def ready(self) -> Answer:
+        """Return what /readyz says, good or bad, without asking twice."""
+        members = {"status", "ledger", "archive"}
+        try:
+            return self._connection.send_once("GET", "/readyz", members=members)
+        except Refused as refused:
+            if not refused.document.keys() >= members:
+                raise
+            return dict(refused.document)
+
+    def create_checkpoint(
+        self, checkpoint: str | None, *, path: str | None = None, name: str | None = None
+    ) -> Answer:
+        """Return the checkpoint of this id, or of this path, made if it was not there."""
+        body = {"id": checkpoint, "path": path, "name": name}
+        return self._connection.send("POST", "/checkpoints", json=body, members={"id"})
+
+    def list_checkpoints(self, *, limit: int) -> Answer:
+        """Return the first page of checkpoints."""
+        params = {"limit": str(limit)}
+        return self._connection.send("GET", "/checkpoints", params=params, members={"items"})
 
     def get_checkpoint(self, checkpoint: str) -> Answer:
         """Return the checkpoint with its counts."""
-        return self._send("GET", f"/checkpoints/{checkpoint}")
+        return self._connection.send("GET", path_of("checkpoints", checkpoint), members=COUNTED)
+
+    def tree(self, checkpoint: str) -> Answer:
+        """Return every node: parents before children, branch after branch."""
+        return self._connection.send(
+            "GET",
+            path_of("checkpoints", checkpoint, "tree"),
+            timeout=LONG_TIMEOUT,
+            members={"nodes"},
+        )
 
     def create_node(
         self,
@@ -76,15 +95,16 @@ class Service:
     ) -> Answer:
         """Return the node, made if it was not there."""
         body = {"name": name, "parent": parent, "eval_summary": eval_summary}
-        return self._send("POST", f"/checkpoints/{checkpoint}/nodes", json=body)
+        return self._connection.send("POST", path_of("checkpoints", checkpoint, "nodes"), json=body)
 
     def write_batch(self, node: str, entries: Sequence[Answer], *, key: str) -> list[Answer]:
         """Store entries as the node's executor, once for each key; return them as accepted."""
-        answer = self._send(
+        answer = self._connection.send(
             "POST",
-            f"/nodes/{node}/memory/batch",
+            path_of("nodes", node, "memory", "batch"),
             json={"entries": list(entries)},
             headers={"X-Current-Node": node, "Idempotency-Key": key},
+            members={"items"},
         )
         items: list[Answer] = answer["items"]
         return items
@@ -93,20 +113,25 @@ class Service:
         self, node: str, query: str | None = None, *, limit: int = 5, include_self: bool = False
     ) -> Answer:
         """Search as the node's executor; without a query, by the node's direction."""
-        body = {"query": query, "limit": limit, "include_self": include_self}
-        headers = {"X-Current-Node": node}
-        return self._send("POST", f"/nodes/{node}/memory/search", json=body, headers=headers)
+        return self._connection.send(
+            "POST",
+            path_of("nodes", node, "memory", "search"),
+            json={"query": query, "limit": limit, "include_self": include_self},
+            headers={"X-Current-Node": node},
+            members={"results", "scope", "pending"},
+        )
 
     def inherited(self, node: str) -> list[Answer]:
         """Return the entries of the node's lineage, root first, every page of them."""
         items: list[Answer] = []
         params = {"limit": "1000"}
         while True:
-            page = self._send(
+            page = self._connection.send(
                 "GET",
-                f"/nodes/{node}/memory/inherited",
+                path_of("nodes", node, "memory", "inherited"),
                 params=params,
                 headers={"X-Current-Node": node},
+                members={"items", "next_cursor"},
             )
             items += page["items"]
             if page["next_cursor"] is None:
@@ -115,40 +140,52 @@ class Service:
 
     def reindex(self, checkpoint: str) -> Answer:
         """Have every entry indexed anew; return the checkpoint, whose `pending` tells how far."""
-        return self._send("POST", f"/checkpoints/{checkpoint}/reindex")
+        path = path_of("checkpoints", checkpoint, "reindex")
+        return self._connection.send("POST", path, members=COUNTED)
 
-    def _send(self, method: str, path: str, **request: Any) -> Answer:
-        attempts = Retrying(
-            retry=retry_if_exception(_passes),
-            stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_random_exponential(multiplier=0.25, max=4),
-            reraise=True,
+    def reconcile(self, checkpoint: str, *, dry_run: bool) -> Answer:
+        """Compare ledger and archive, and mend the archive unless it is a dry run."""
+        return self._connection.send(
+            "POST",
+            path_of("checkpoints", checkpoint, "reconcile"),
+            params={"dry_run": str(dry_run).lower()},
+            timeout=LONG_TIMEOUT,
+            members={"checked", "missing", "differing", "orphans", "doubles", "dry_run"},
         )
-        return attempts(self._send_once, method, path, **request)
 
-    def _send_once(self, method: str, path: str, **request: Any) -> Answer:
-        try:
-            response = self._http.request(method, path, **request)
-        except httpx.TransportError as error:
-            raise Unreachable(
-                f"{self._http.base_url} does not answer ({type(error).__name__})."
-            ) from error
-        if response.is_success:
-            answer: Answer = response.json()
-            return answer
-        raise Refused(response.status_code, _document(response))
+    def backup(
+        self,
+        checkpoint: str,
+        file: IO[bytes],
+        *,
+        on_size: Callable[[int | None], None],
+        advance: Advance,
+    ) -> int:
+        """Write the checkpoint's snapshot into a file; return how many bytes it has.
 
+        `on_size` is told once how many will come. Where this raises, the file holds a part.
+        """
+        path = path_of("checkpoints", checkpoint, "backup")
+        return self._connection.download(path, file, on_size=on_size, advance=advance)
 
-def _passes(error: BaseException) -> bool:
-    """Tell whether a repeat may go well. Every call here has the same effect once or twice."""
-    return isinstance(error, Unreachable) or (
-        isinstance(error, Refused) and error.status in PASSING
-    )
+    def restore(
+        self,
+        checkpoint: str,
+        file: IO[bytes],
+        *,
+        on_conflict: str,
+        advance: Advance,
+    ) -> Answer:
+        """Restore the snapshot in a file, all of it or nothing; return the counts."""
+        return self._connection.upload(
+            path_of("checkpoints", checkpoint, "restore"),
+            file,
+            advance,
+            params={"on_conflict": on_conflict},
+            members={"restored", "skipped", "conflicts", "ignored"},
+        )
 
-
-def _document(response: httpx.Response) -> Mapping[str, Any]:
-    """Return the problem document, or what stands in its place where a proxy answered."""
-    if response.headers.get("content-type", "").startswith("application/problem+json"):
-        document: Mapping[str, Any] = response.json()
-        return document
-    return {"detail": f"{response.status_code} {response.reason_phrase}"}
+    def resume(self, checkpoint: str, file: IO[bytes], *, advance: Advance) -> Answer:
+        """Restore the snapshot where nothing is there, or mend the index; return what was done."""
+        path = path_of("checkpoints", checkpoint, "resume")
+        return self._connection.upload(path, file, advance, members={"did", "restored"})

@@ -1,7 +1,7 @@
 """The access log's rows."""
 
 import json
-import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,9 +15,12 @@ from app.db.tables import access_log, checkpoints
 from app.db.transaction import Transaction
 from app.lineage.access import Access, AccessRecord, Operation, Touched
 from app.lineage.ids import NodeId
+from app.randomness import random_id
 
 # One deletion's length: a longer one would hold up the writes that wait behind it.
 PRUNE_ROWS = 2_000
+
+FINDING = (Operation.ARCHIVAL_SEARCH, Operation.SESSION)
 
 INSERT_RECORDS = insert(access_log)
 SELECT_PRESENT = select(checkpoints.c.id, checkpoints.c.incarnation).where(
@@ -80,6 +83,23 @@ def page(
     return map(_to_record, connection.execute(query).mappings())
 
 
+def finds(connection: Connection, checkpoint: str, *, since_us: int) -> dict[str, int]:
+    """Count how many searches of the archive and sessions found each note best since an instant.
+
+    In a small archive a search finds every note, so only its best hit counts: the first entry of
+    its record. That of a session which found no note is a daily note, or none.
+    """
+    query = select(access_log.c.entries).where(
+        access_log.c.checkpoint_id == checkpoint,
+        access_log.c.at_us >= since_us,
+        access_log.c.operation.in_([operation.value for operation in FINDING]),
+    )
+    found: Counter[str] = Counter()
+    for entries in connection.execute(query).scalars():
+        found.update(entry for entry, _ in json.loads(entries)[:1])
+    return dict(found)
+
+
 def prune(connection: Connection, *, older_than_us: int, keep_rows: int) -> int:
     """Delete some of the records that are too old or too many; return how many."""
     cap = select(access_log.c.at_us).order_by(access_log.c.at_us.desc()).offset(keep_rows).limit(1)
@@ -99,7 +119,7 @@ def _row(at_us: int, access: Access) -> dict[str, Any]:
     return {
         "checkpoint_id": access.checkpoint,
         "at_us": at_us,
-        "id": f"{random.getrandbits(64):016x}",
+        "id": random_id(),
         "operation": access.operation.value,
         "reader": access.reader,
         "target": None if access.target is None else str(access.target),

@@ -53,6 +53,12 @@ ADVANCE = (
     )
 )
 INSERT_ENTRIES = insert(entries)
+OPERATIONS = {
+    Collection.NODE_SCOPE: Operation.WRITE,
+    Collection.REACT_STEP: Operation.TRACE_WRITE,
+    Collection.REFERENCE: Operation.NOTE_WRITE,
+    Collection.DAILY_NOTE: Operation.DAILY_NOTE_WRITE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +80,9 @@ class PreparedEntry:
 class Append:
     """One request's entries: all are stored, in order, or none.
 
-    `node` is the node written to; None stores trace steps, whose node is the claim's. `vectors`
-    has a row an entry, made with `model`; None leaves the entries pending.
+    `node` is the node written to; None stores trace steps, whose node is the claim's, and notes,
+    which come without a claim. `vectors` has a row an entry, made with `model`; None leaves the
+    entries pending.
     """
 
     checkpoint: str
@@ -281,10 +288,9 @@ def _written_node(append: Append) -> NodeId | None:
 
 
 def _access(append: Append, node: Node | None, added: Sequence[Entry]) -> Access:
-    trace = append.collection is Collection.REACT_STEP
     return Access(
         checkpoint=append.checkpoint,
-        operation=Operation.TRACE_WRITE if trace else Operation.WRITE,
+        operation=OPERATIONS[append.collection],
         reader=append.claim.node if append.claim else None,
         target=node.id if node else None,
         entries=tuple(Touched(entry.id, entry.node_id) for entry in added),

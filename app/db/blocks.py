@@ -67,19 +67,28 @@ class Block:
     """The entries of one node, in the order in which they became searchable.
 
     Row i of `vectors` belongs to `entries[i]`; rows beyond are room to grow. Rows are only added,
-    so that a reader that took `entries` and `vectors` may go on in another thread.
+    so that a reader that took `entries` and `vectors` may go on in another thread; where one is
+    superseded, both are made anew without it.
     """
 
     state: State
     entries: list[Entry] = field(default_factory=list)
     pending: dict[str, Entry] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
+    # Reads of replicas may come in any order: what was superseded must not come back.
+    superseded: set[str] = field(default_factory=set)
     size_bytes: int = 0
     _room: Vectors | None = None
 
     def put(self, entry: Entry, vector: Vector | None) -> None:
-        """Add an entry, or note that it got its vector (or never will); doing so twice is fine."""
-        if entry.id in self.rows:
+        """Add an entry, or note that it got its vector (or never will); doing so twice is fine.
+
+        One that was superseded is taken out.
+        """
+        if entry.superseded_by is not None:
+            self._take_out(entry.id)
+            return
+        if entry.id in self.rows or entry.id in self.superseded:
             return
         if self.pending.pop(entry.id, None) is not None:
             self.size_bytes -= _size_of(entry)
@@ -103,6 +112,19 @@ class Block:
         """Return a searchable entry of this block."""
         row = self.rows.get(entry_id)
         return None if row is None else self.entries[row]
+
+    def _take_out(self, entry_id: str) -> None:
+        self.superseded.add(entry_id)
+        if (waiting := self.pending.pop(entry_id, None)) is not None:
+            self.size_bytes -= _size_of(waiting)
+        if (row := self.rows.get(entry_id)) is None:
+            return
+        self.size_bytes -= _size_of(self.entries[row])
+        vectors = np.delete(self.vectors, row, axis=0)
+        self.entries = [*self.entries[:row], *self.entries[row + 1 :]]
+        self.rows = {entry.id: place for place, entry in enumerate(self.entries)}
+        self.size_bytes += vectors.nbytes - (0 if self._room is None else self._room.nbytes)
+        self._room = vectors
 
     def _append(self, vector: Vector) -> None:
         row = len(self.entries)

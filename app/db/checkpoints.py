@@ -10,7 +10,6 @@ from sqlalchemy import (
     RowMapping,
     bindparam,
     delete,
-    exists,
     func,
     select,
     tuple_,
@@ -19,6 +18,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
+from app.db import letta
 from app.db.instants import now_us
 from app.db.rows import to_checkpoint
 from app.db.tables import (
@@ -120,7 +120,7 @@ def count(connection: Connection, checkpoint: Checkpoint) -> Counts:
     of_nodes = select(func.count()).select_from(nodes).where(nodes.c.checkpoint_id == checkpoint.id)
     of_entries = select(
         func.count(),
-        func.count().filter(entries.c.index_epoch < epoch),
+        func.count().filter(entries.c.index_epoch < epoch, entries.c.superseded_by.is_(None)),
         func.count().filter(entries.c.index_epoch == epoch, entries.c.refused.is_not(None)),
     ).where(entries.c.checkpoint_id == checkpoint.id)
     total, pending, refused = connection.execute(of_entries).one()
@@ -133,6 +133,19 @@ def state(connection: Connection, checkpoint: str) -> tuple[str, int, int, int] 
     return None if row is None else tuple(row)
 
 
+def all_counters(connection: Connection) -> dict[str, tuple[object, ...]]:
+    """Return what tells a checkpoint's state from any other that it had, by its id."""
+    query = select(
+        checkpoints.c.id,
+        checkpoints.c.incarnation,
+        checkpoints.c.generation,
+        checkpoints.c.changes,
+        checkpoints.c.core_version,
+        checkpoints.c.node_changes,
+    )
+    return {row.id: tuple(row)[1:] for row in connection.execute(query)}
+
+
 def void_caches(connection: Connection, checkpoint: str) -> None:
     """Tell the other replicas that what they cache of the checkpoint is void."""
     connection.execute(
@@ -140,34 +153,6 @@ def void_caches(connection: Connection, checkpoint: str) -> None:
         .where(checkpoints.c.id == checkpoint)
         .values(generation=checkpoints.c.generation + 1)
     )
-
-
-def begin_reindex(connection: Connection, checkpoint: str, *, model: str, dimensions: int) -> None:
-    """Make every entry of the checkpoint pending, to be indexed with this model."""
-    connection.execute(
-        update(checkpoints)
-        .where(checkpoints.c.id == checkpoint)
-        .values(
-            index_epoch=checkpoints.c.index_epoch + 1,
-            generation=checkpoints.c.generation + 1,
-            model=model,
-            dimensions=dimensions,
-        )
-    )
-
-
-def with_pending(connection: Connection, *, model: str, dimensions: int) -> list[Checkpoint]:
-    """Return the checkpoints that have entries to index and may be indexed with this model."""
-    waiting = exists().where(
-        entries.c.checkpoint_id == checkpoints.c.id,
-        entries.c.index_epoch < checkpoints.c.index_epoch,
-    )
-    query = select(checkpoints).where(
-        waiting,
-        checkpoints.c.model.is_(None)
-        | (checkpoints.c.model == model) & (checkpoints.c.dimensions == dimensions),
-    )
-    return [to_checkpoint(row) for row in connection.execute(query).mappings()]
 
 
 def advance(connection: Connection, checkpoint: str, *, changes: int, **values: str | int) -> None:
@@ -185,6 +170,7 @@ def purge(connection: Connection, checkpoint: str) -> None:
     held = select(checkpoints.c.id).where(checkpoints.c.id == checkpoint).with_for_update()
     if connection.execute(held).scalar() is None:
         raise UnknownCheckpoint(checkpoint)
+    letta.retire(connection, checkpoint, now_us=now_us())
     for table in OWNED:
         connection.execute(delete(table).where(table.c.checkpoint_id == checkpoint))
     connection.execute(delete(checkpoints).where(checkpoints.c.id == checkpoint))

@@ -8,18 +8,19 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
-    bindparam,
     delete,
     func,
     select,
     tuple_,
-    update,
 )
 
+from app.db import letta
+from app.db.instants import now_us
 from app.db.rows import to_entry
 from app.db.tables import entries
-from app.db.vectors import FLOAT32, Vector, from_bytes, to_bytes
-from app.lineage.entry import Entry
+from app.db.vectors import Vector, from_bytes
+from app.lineage.checkpoint import IndexKey
+from app.lineage.entry import Collection, Entry
 from app.lineage.filters import MetadataFilter
 from app.lineage.lineage import Scope
 
@@ -27,6 +28,8 @@ R = TypeVar("R", bound=tuple[Any, ...])
 
 # Rows taken at a time while a filter looks for its page.
 CHUNK = 500
+# What was superseded is read by its id alone.
+COUNTS = entries.c.superseded_by.is_(None)
 
 # (created_us, seq): the order of listings.
 Position: TypeAlias = tuple[int, int]
@@ -48,12 +51,19 @@ def page(
     limit: int,
     after: Position | None,
     matching: MetadataFilter | None = None,
+    saying: str = "",
 ) -> list[Listed]:
-    """Return the entries of a scope as one list, oldest first, from behind a position."""
+    """Return the entries of a scope as one list, oldest first, from behind a position.
+
+    `saying` is a piece of compact JSON that the metadata of every match holds: the database passes
+    over the others, and the filter has the last word.
+    """
     found: list[Listed] = []
     while len(found) < limit:
         chunk = limit - len(found) if not matching else CHUNK
-        rows = _listed(connection, scope, index_epoch=index_epoch, limit=chunk, after=after)
+        rows = _listed(
+            connection, scope, index_epoch=index_epoch, limit=chunk, after=after, saying=saying
+        )
         found += [item for item in rows if not matching or matching.matches(item.entry.metadata)]
         if len(rows) < chunk:
             break
@@ -71,8 +81,10 @@ def by_id(
 
 
 def still_there(connection: Connection, checkpoint: str, ids: Sequence[str]) -> set[str]:
-    """Return which of these entries the ledger still has."""
-    query = select(entries.c.id).where(entries.c.checkpoint_id == checkpoint, entries.c.id.in_(ids))
+    """Return which of these entries still count: neither deleted nor superseded."""
+    query = select(entries.c.id).where(
+        entries.c.checkpoint_id == checkpoint, entries.c.id.in_(ids), COUNTS
+    )
     return set(connection.execute(query).scalars())
 
 
@@ -82,14 +94,11 @@ def digests(connection: Connection, scope: Scope) -> list[bytes]:
     return list(connection.execute(_in_order(query)).scalars())
 
 
-def ids(connection: Connection, scope: Scope) -> list[str]:
-    """Return the ids of the entries in scope, in listing order."""
-    return list(connection.execute(_in_order(select(entries.c.id).where(_in(scope)))).scalars())
-
-
-def clear(connection: Connection, scope: Scope) -> None:
-    """Delete the entries in scope."""
-    connection.execute(delete(entries).where(_in(scope)))
+def clear(connection: Connection, scope: Scope, *, index: IndexKey) -> int:
+    """Delete the entries in scope, from their archive elsewhere too; return how many they were."""
+    letta.queue_removals(connection, scope, index=index, now_us=now_us())
+    gone = connection.execute(delete(entries).where(_in(scope)).returning(entries.c.id))
+    return len(gone.all())
 
 
 def count_by_node(connection: Connection, checkpoint: str) -> dict[str, int]:
@@ -102,13 +111,31 @@ def count_by_node(connection: Connection, checkpoint: str) -> dict[str, int]:
     return {row.node: row.number for row in connection.execute(query)}
 
 
+def count_between(
+    connection: Connection, checkpoint: str, collection: Collection, *, first_us: int, last_us: int
+) -> int:
+    """Count the collection's entries of these instants, both included."""
+    query = select(func.count()).where(
+        entries.c.checkpoint_id == checkpoint,
+        entries.c.collection == collection.value,
+        entries.c.created_us.between(first_us, last_us),
+        COUNTS,
+    )
+    return int(connection.execute(query).scalar_one())
+
+
 def load(
     connection: Connection, scope: Scope, *, index_epoch: int, since_change: int
 ) -> Iterator[tuple[Entry, Vector | None]]:
-    """Yield the entries in scope that changed since, with their vectors, in listing order."""
-    query = select(entries).where(_in(scope))
+    """Yield the entries in scope that changed since, with their vectors, in listing order.
+
+    Those that were superseded since are among them: whoever holds one learns of it so.
+    """
+    query = select(entries)
     if since_change:
-        query = query.where(entries.c.change > since_change)
+        query = query.where(_placed(scope), entries.c.change > since_change)
+    else:
+        query = query.where(_in(scope))
     rows = connection.execution_options(yield_per=CHUNK).execute(_in_order(query))
     for row in rows.mappings():
         entry = to_entry(row, index_epoch=index_epoch)
@@ -116,104 +143,18 @@ def load(
         yield entry, vector
 
 
-SELECT_PENDING = (
-    select(entries)
-    .where(
-        entries.c.checkpoint_id == bindparam("checkpoint"),
-        entries.c.index_epoch < bindparam("index_epoch"),
-    )
-    .order_by(entries.c.seq)
-    .limit(bindparam("limit"))
-)
-
-
-def pending(
-    connection: Connection, checkpoint: str, *, index_epoch: int, limit: int
-) -> list[Entry]:
-    """Return entries that the archive still has to take, oldest first."""
-    rows = connection.execute(
-        SELECT_PENDING, {"checkpoint": checkpoint, "index_epoch": index_epoch, "limit": limit}
-    ).mappings()
-    return [to_entry(row, index_epoch=index_epoch) for row in rows]
-
-
-SETTLE = (
-    update(entries)
-    .where(
-        entries.c.checkpoint_id == bindparam("checkpoint"),
-        entries.c.id == bindparam("entry"),
-    )
-    .values(
-        index_epoch=bindparam("to_epoch"),
-        change=bindparam("to_change"),
-        vector=bindparam("to_vector"),
-        refused=bindparam("to_refused"),
-    )
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What became of a pending entry: it has its vector, or the reason why it will have none."""
-
-    entry_id: str
-    vector: Vector | None
-    refused: str | None
-
-
-def settle(
+def _listed(
     connection: Connection,
-    checkpoint: str,
-    settled: Sequence[Settled],
+    scope: Scope,
     *,
     index_epoch: int,
-    first_change: int,
-) -> None:
-    """Record the outcomes under change numbers that the caller took while it held the lock."""
-    rows = [
-        {
-            "checkpoint": checkpoint,
-            "entry": item.entry_id,
-            "to_epoch": index_epoch,
-            "to_change": first_change + offset,
-            "to_vector": None if item.vector is None else to_bytes(item.vector),
-            "to_refused": item.refused,
-        }
-        for offset, item in enumerate(settled)
-    ]
-    connection.execute(SETTLE, rows)
-
-
-def without_vector(
-    connection: Connection, checkpoint: str, *, index_epoch: int, dimensions: int
-) -> tuple[int, list[str]]:
-    """Return how many entries count as indexed, and the ids of those whose vector is not whole."""
-    claimed = (
-        (entries.c.checkpoint_id == checkpoint)
-        & (entries.c.index_epoch == index_epoch)
-        & entries.c.refused.is_(None)
-    )
-    broken = entries.c.vector.is_(None) | (
-        func.length(entries.c.vector) != dimensions * FLOAT32.itemsize
-    )
-    total = connection.execute(select(func.count()).where(claimed)).scalar_one()
-    query = select(entries.c.id).where(claimed, broken).order_by(entries.c.seq)
-    return total, list(connection.execute(query).scalars())
-
-
-def make_pending(connection: Connection, checkpoint: str, ids: Sequence[str]) -> None:
-    """Let entries be indexed again."""
-    connection.execute(
-        update(entries)
-        .where(entries.c.checkpoint_id == checkpoint, entries.c.id.in_(ids))
-        .values(index_epoch=0, vector=None, refused=None)
-    )
-
-
-def _listed(
-    connection: Connection, scope: Scope, *, index_epoch: int, limit: int, after: Position | None
+    limit: int,
+    after: Position | None,
+    saying: str,
 ) -> list[Listed]:
     query = select(entries).where(_in(scope))
+    if saying:
+        query = query.where(entries.c.metadata.contains(saying, autoescape=True))
     if after is not None:
         query = query.where(tuple_(entries.c.created_us, entries.c.seq) > after)
     rows = connection.execute(_in_order(query).limit(limit)).mappings()
@@ -225,6 +166,10 @@ def _listed(
 
 def _in(scope: Scope) -> ColumnElement[bool]:
     """Return the condition that no read of entries can be written without."""
+    return _placed(scope) & COUNTS
+
+
+def _placed(scope: Scope) -> ColumnElement[bool]:
     within = (entries.c.checkpoint_id == scope.checkpoint) & (
         entries.c.collection == scope.collection.value
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from app.db.instants import now_us
 from app.db.tables import idempotent_answers
@@ -88,6 +88,14 @@ def keep(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     scopes = [row["scope"] for row in rows]
     connection.execute(delete(idempotent_answers).where(idempotent_answers.c.scope.in_(scopes)))
     connection.execute(INSERT_ANSWERS, list(rows))
+
+
+def amend(connection: Connection, row: dict[str, Any]) -> None:
+    """Store another body for a kept answer that was not given yet."""
+    kept = (idempotent_answers.c.checkpoint_id == row["checkpoint_id"]) & (
+        idempotent_answers.c.scope == row["scope"]
+    )
+    connection.execute(update(idempotent_answers).where(kept).values(body=row["body"]))
 
 
 def prune(connection: Connection) -> None:

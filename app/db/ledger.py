@@ -33,6 +33,7 @@ from app.db.transaction import Transaction
 from app.db.writer import Writer
 
 READERS = 8
+LONG_READS = 2
 T = TypeVar("T")
 
 
@@ -50,6 +51,8 @@ class Ledger:
         self._writer = Writer(self._engine, self)
         self._on_accesses_lost = on_accesses_lost
         self._held = ExitStack()
+        # They must not take all the threads that short reads need.
+        self._long_reads = asyncio.Semaphore(LONG_READS)
         self.blocks = Blocks(self.read, max_bytes=cache_bytes, sole_writer=self.sole_writer)
         self.places = Places(self.read, sole_writer=self.sole_writer)
 
@@ -80,9 +83,15 @@ class Ledger:
         async with _patience():
             return await loop.run_in_executor(self._readers, partial(self._query, query))
 
-    async def write(self, work: Callable[[Transaction], T]) -> T:
+    async def read_at_one_instant(self, query: Callable[[Connection], T]) -> T:
+        """Run several queries that see the database as it is now, however long they take."""
+        loop = asyncio.get_running_loop()
+        async with self._long_reads:
+            return await loop.run_in_executor(self._readers, partial(self._query_still, query))
+
+    async def write(self, work: Callable[[Transaction], T], *, patience_s: float = PATIENCE_S) -> T:
         """Run a job in a transaction of its own; see Writer.run."""
-        return await self._writer.run(work)
+        return await self._writer.run(work, patience_s=patience_s)
 
     async def append(self, append: Append) -> Appended | Answer:
         """Store entries in the next shared commit; see Writer.append."""
@@ -108,6 +117,12 @@ class Ledger:
     def _migrate(self) -> None:
         with ledger_failures():
             migrate(self._engine)
+
+    def _query_still(self, query: Callable[[Connection], Any]) -> Any:
+        # A transaction of SQLite's sees one instant anyway.
+        level = {} if self.sole_writer else {"isolation_level": "REPEATABLE READ"}
+        with ledger_failures(), self._engine.connect() as connection:
+            return query(connection.execution_options(**level))
 
     def _query(self, query: Callable[[Connection], Any]) -> Any:
         with ledger_failures(), self._engine.connect() as connection:

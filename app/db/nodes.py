@@ -6,7 +6,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from app.db.instants import now_us
 from app.db.rows import to_node
-from app.db.tables import nodes
+from app.db.tables import checkpoints, nodes
 from app.lineage.errors import NodeConflict, UnknownNode
 from app.lineage.guard import Node
 from app.lineage.ids import NodeId
@@ -75,6 +75,7 @@ def create(
         "token_epoch": 0,
     }
     connection.execute(insert(nodes).values(values))
+    _count_change(connection, node.checkpoint)
     return get(connection, node), True
 
 
@@ -84,6 +85,7 @@ def change(connection: Connection, node: NodeId, **values: str | int | None) -> 
         nodes.c.checkpoint_id == node.checkpoint, nodes.c.name == node.name
     )
     connection.execute(statement.values(values))
+    _count_change(connection, node.checkpoint)
     return get(connection, node)
 
 
@@ -98,6 +100,14 @@ def page(
         .limit(limit)
     )
     return [(row["seq"], to_node(row)) for row in connection.execute(query).mappings()]
+
+
+def _count_change(connection: Connection, checkpoint: str) -> None:
+    connection.execute(
+        update(checkpoints)
+        .where(checkpoints.c.id == checkpoint)
+        .values(node_changes=checkpoints.c.node_changes + 1)
+    )
 
 
 def _next_seq(connection: Connection, checkpoint: str) -> int:

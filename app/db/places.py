@@ -19,6 +19,7 @@ from app.db.blocks import Reader
 from app.db.events import CheckpointChanged, NodeChanged
 from app.db.tokens import HeldToken
 from app.lineage.checkpoint import Checkpoint
+from app.lineage.errors import UnknownNode
 from app.lineage.guard import Node
 from app.lineage.ids import NodeId
 from app.lineage.lineage import Lineage
@@ -92,8 +93,9 @@ class Places:
 
 def _place(connection: Connection, node: NodeId) -> Place:
     checkpoint = checkpoint_rows.find(connection, node.checkpoint)
+    if checkpoint is None:  # a replica may make it anew before the node is looked for
+        raise UnknownNode(str(node))
     row = node_rows.get(connection, node)
-    assert checkpoint is not None, "a node's row refers to its checkpoint's"
     return Place(checkpoint, row, node_rows.lineage(connection, node))
 
 

@@ -46,7 +46,8 @@ def to_node(row: Row) -> Node:
 
 def to_entry(row: Row, *, index_epoch: int) -> Entry:
     """Read a row of `entries` of a checkpoint whose index is at this epoch."""
-    current = row["index_epoch"] == index_epoch
+    superseded_by = row["superseded_by"]
+    current = row["index_epoch"] == index_epoch and superseded_by is None
     return Entry(
         id=row["id"],
         # One string for all entries of a node: a cache holds a hundred thousand of them.
@@ -60,4 +61,6 @@ def to_entry(row: Row, *, index_epoch: int) -> Entry:
         sha256=row["sha256"],
         indexed=current and row["refused"] is None,
         refused=row["refused"] if current else None,
+        passage_id=row["passage_id"] if current else None,
+        superseded_by=superseded_by,
     )

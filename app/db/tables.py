@@ -7,6 +7,7 @@ type keeps key order and number forms.
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ForeignKey,
     ForeignKeyConstraint,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    text,
 )
 
 metadata = MetaData(
@@ -49,6 +51,8 @@ checkpoints = Table(
     Column("dimensions", Integer),
     Column("index_epoch", Integer, nullable=False),
     Column("core_version", BigInteger, nullable=False),
+    # Counts every change of a node, so that a snapshot knows whether it is of today.
+    Column("node_changes", BigInteger, nullable=False, server_default=text("0")),
 )
 Index("ix_checkpoints_created_us", checkpoints.c.created_us, checkpoints.c.id)
 
@@ -92,6 +96,17 @@ entries = Table(
     Column("refused", Text),
     # float32, little-endian, as many as the checkpoint's dimensions.
     Column("vector", LargeBinary),
+    # What the archive calls it, where the archive is elsewhere.
+    Column("passage_id", Text),
+    # Which replica takes it to the archive, and until when no other will. The name stays until the
+    # outcome is known: whoever takes over sees that the archive may have the entry already.
+    Column("claimed_by", Text),
+    Column("claimed_until_us", BigInteger),
+    # How often the archive would not have it, and when it is tried again.
+    Column("tries", Integer, nullable=False, server_default=text("0")),
+    Column("retry_us", BigInteger),
+    # The entry that took its place: it is kept and readable, but no search finds it.
+    Column("superseded_by", Text),
     PrimaryKeyConstraint("checkpoint_id", "id"),
 )
 Index(
@@ -117,6 +132,14 @@ Index(
     entries.c.seq,
 )
 Index("ix_entries_indexing", entries.c.checkpoint_id, entries.c.index_epoch, entries.c.seq)
+# Few, if any: those that are tried again ever more rarely.
+Index(
+    "ix_entries_refused",
+    entries.c.checkpoint_id,
+    entries.c.retry_us,
+    sqlite_where=entries.c.refused.is_not(None),
+    postgresql_where=entries.c.refused.is_not(None),
+)
 
 core_blocks = Table(
     "core_blocks",
@@ -125,6 +148,8 @@ core_blocks = Table(
     Column("label", Text, nullable=False),
     Column("value", Text, nullable=False),
     Column("updated_us", BigInteger, nullable=False),
+    # Core memory's version that the block was written with.
+    Column("version", BigInteger, nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("checkpoint_id", "label"),
 )
 
@@ -187,3 +212,45 @@ write_probe = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("at_us", BigInteger, nullable=False),
 )
+
+# Letta's side of a checkpoint: an agent and its archive for each collection. A row outlives its
+# checkpoint until Letta has let go of both, so it refers to none.
+letta_agents = Table(
+    "letta_agents",
+    metadata,
+    Column("checkpoint_id", Text, nullable=False),
+    Column("incarnation", Text, nullable=False),
+    Column("index_epoch", Integer, nullable=False),
+    Column("collection", Text, nullable=False),
+    Column("agent_id", Text),
+    Column("archive_id", Text),
+    # The embedding configuration that Letta froze into both, as JSON.
+    Column("embedding", Text),
+    # Which replica is making them, and until when no other will.
+    Column("made_by", Text),
+    Column("made_until_us", BigInteger),
+    Column("ready", Boolean, nullable=False),
+    # The version of core memory that the agent's blocks hold.
+    Column("core_version", BigInteger, nullable=False),
+    # From when on Letta's side is to be removed.
+    Column("retired_us", BigInteger),
+    PrimaryKeyConstraint("checkpoint_id", "incarnation", "index_epoch", "collection"),
+)
+
+# Passages whose entries were cleared: Letta is told until it has let go of them.
+letta_removals = Table(
+    "letta_removals",
+    metadata,
+    Column("checkpoint_id", Text, nullable=False),
+    Column("incarnation", Text, nullable=False),
+    Column("index_epoch", Integer, nullable=False),
+    Column("collection", Text, nullable=False),
+    Column("entry_id", Text, nullable=False),
+    # NULL where it is not known whether Letta has it, and what it calls it.
+    Column("passage_id", Text),
+    Column("created_us", BigInteger, nullable=False),
+    # Not before: a replica may still be sending the entry.
+    Column("due_us", BigInteger, nullable=False),
+    PrimaryKeyConstraint("checkpoint_id", "incarnation", "index_epoch", "entry_id"),
+)
+Index("ix_letta_removals_due_us", letta_removals.c.due_us)

@@ -24,6 +24,7 @@ from app.db.append import Append, Appended, append_group
 from app.db.events import Event
 from app.db.failures import PATIENCE_S, ledger_failures, silent_database, unavailable
 from app.db.idempotency import Answer
+from app.db.migrate import check_current
 from app.db.transaction import Transaction
 
 # Bounds one commit's length (and what a failed group has to do again), not the throughput.
@@ -97,15 +98,17 @@ class Writer:
         self._handed.put(None)
         await asyncio.to_thread(self._thread.join)
 
-    async def run(self, work: Callable[[Transaction], T]) -> T:
+    async def run(self, work: Callable[[Transaction], T], *, patience_s: float = PATIENCE_S) -> T:
         """Run a job in a transaction of its own and return its result after the commit.
+
+        A database that is silent for `patience_s` counts as away.
 
         Raises the job's own LineageError, or LedgerUnavailable; both leave nothing behind. A
         caller that goes away does not undo it.
         """
         done: asyncio.Future[T] = self._loop.create_future()
         self._take(_Solo(work, done))
-        clock = self._loop.call_later(PATIENCE_S, _give_up, done)
+        clock = self._loop.call_later(patience_s, _give_up, done)
         try:
             return await done
         finally:
@@ -169,6 +172,7 @@ class Writer:
     def _run_solo(self, job: _Solo) -> None:
         try:
             with ledger_failures(), self._engine.begin() as connection:
+                check_current(connection)
                 tx = Transaction(connection)
                 result = job.work(tx)
         except Exception as error:  # noqa: BLE001  (handed to the waiting caller, whatever it is)
@@ -179,6 +183,7 @@ class Writer:
     def _run_group(self, jobs: Sequence[_Shared], *, again: bool = False) -> None:
         try:
             with self._engine.begin() as connection:
+                check_current(connection)
                 tx = Transaction(connection, again=again)
                 outcomes = append_group(tx, [job.append for job in jobs])
         except DBAPIError as error:

@@ -20,10 +20,9 @@ from tenacity import (
     retry_if_exception_type,
     stop_after_attempt,
     stop_before_delay,
-    wait_exponential,
-    wait_random,
 )
 
+from app.backoff import Backoff
 from app.embedding.port import EmbedderRefused, EmbedderUnavailable, Vectors
 
 _TEXTS_PER_REQUEST = 128
@@ -92,9 +91,7 @@ class OpenAIEmbedder:
         self.dimensions = dimensions
         self._timeout_s = timeout_s
         self._give_up_s = give_up_s
-        self._backoff = wait_exponential(first_wait_s, max=_LONGEST_WAIT_S) + wait_random(
-            0, first_wait_s
-        )
+        self._backoff = Backoff(first_wait_s, longest_s=_LONGEST_WAIT_S)
         self._places = asyncio.Semaphore(concurrency)
         self._client = httpx.AsyncClient(
             base_url=base_url,
@@ -148,7 +145,7 @@ class OpenAIEmbedder:
     def _wait_s(self, state: RetryCallState) -> float:
         failure = state.outcome.exception() if state.outcome else None
         hint_s = failure.hint_s if isinstance(failure, _Passing) else 0.0
-        return max(hint_s, self._backoff(state))
+        return max(hint_s, self._backoff.pause_s(state.attempt_number))
 
     async def _attempt(self, texts: list[str], *, deadline: float) -> bytes:
         allowed_s = min(self._timeout_s, deadline - asyncio.get_running_loop().time())

@@ -24,6 +24,16 @@ class Operation(StrEnum):
     TRACE_READ = "trace_read"
     TRACE_SEARCH = "trace_search"
     CHECKPOINT_READ = "checkpoint_read"
+    CHECKPOINT_WRITE = "checkpoint_write"
+    TOKEN = "token"  # noqa: S105  (what is done, not a secret)
+    NOTE_WRITE = "note_write"
+    ARCHIVAL_READ = "archival_read"
+    ARCHIVAL_SEARCH = "archival_search"
+    DAILY_NOTE_WRITE = "daily_note_write"
+    DAILY_NOTE_READ = "daily_note_read"
+    RECALL_SEARCH = "recall_search"
+    SESSION = "session"
+    MOVEMENT = "movement"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.lineage.entry import Metadata
+from app.lineage.entry import Collection, Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,28 @@ class Checkpoint:
     model: str | None
     dimensions: int | None
     index_epoch: int
+
+    def index(self, collection: Collection) -> "IndexKey":
+        """Name the present index of one of its collections."""
+        return IndexKey(self.id, self.incarnation, self.index_epoch, collection)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexKey:
+    """One index: of a collection, of a checkpoint's incarnation, of one of its reindexes."""
+
+    checkpoint: str
+    incarnation: str
+    index_epoch: int
+    collection: Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An entry that the archive will not have, and why."""
+
+    entry_id: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

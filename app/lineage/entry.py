@@ -15,6 +15,8 @@ class Collection(StrEnum):
 
     NODE_SCOPE = "node_scope"
     REACT_STEP = "react_step"
+    REFERENCE = "reference"
+    DAILY_NOTE = "daily_note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class Entry:
 
     `node` is a name, or None for a trace step that came without a claim. `seq` is its place in
     the checkpoint's ledger; listings go by (`created_at`, `seq`). `refused` is why the archive
-    will not have it.
+    will not have it, `passage_id` what an archive elsewhere calls it. `superseded_by` is the id of
+    the entry that took its place: it stays readable, but no search and no listing shows it.
     """
 
     id: str
@@ -45,11 +48,13 @@ class Entry:
     sha256: bytes
     indexed: bool
     refused: str | None
+    passage_id: str | None = None
+    superseded_by: str | None = None
 
     @property
     def pending(self) -> bool:
         """True while the archive still has to take the entry."""
-        return not self.indexed and self.refused is None
+        return not self.indexed and self.refused is None and self.superseded_by is None
 
     @property
     def node_id(self) -> str | None:

@@ -95,6 +95,38 @@ class TooLarge(LineageError):
         return {"limit": self.limit}
 
 
+class SnapshotRefused(LineageError):
+    """A snapshot is not whole, or a line of it breaks a rule; `line` counts from 1."""
+
+    def __init__(self, line: int | None, reason: str) -> None:
+        where = "The snapshot" if line is None else f"Line {line} of the snapshot"
+        super().__init__(f"{where} is refused: {reason}")
+        self.line = line
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """Name what helps to mend it."""
+        return {"line": self.line}
+
+
+class SnapshotFailed(LineageError):
+    """The disk will not have a snapshot."""
+
+    def __init__(self, reason: str | None) -> None:
+        super().__init__(f"The snapshot cannot be written: {reason or 'the disk refuses it'}.")
+        self.retry_after_s = 30.0
+
+
+class RestoreConflict(LineageError):
+    """A restore that must find nothing found something."""
+
+    def __init__(self, checkpoint: str) -> None:
+        super().__init__(
+            f"Checkpoint {checkpoint!r} holds nodes, entries or core memory: choose another "
+            "on_conflict than 'fail'."
+        )
+
+
 class CurrentNodeRequired(LineageError):
     """A node write came without a claim."""
 
@@ -186,6 +218,21 @@ class VersionMismatch(LineageError):
         return {"etag": self.current}
 
 
+class PreconditionRequired(LineageError):
+    """An edit of something that others edit too came without If-Match."""
+
+    def __init__(self, current: str) -> None:
+        super().__init__(
+            "Others edit this too: send If-Match with the ETag that you have read (or *)."
+        )
+        self.current = current
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """Name what helps to mend it."""
+        return {"etag": self.current}
+
+
 class ModelChanged(LineageError):
     """The checkpoint is indexed with another embedding model than the one configured."""
 
@@ -204,11 +251,23 @@ class ModelChanged(LineageError):
 
 
 class ArchiveUnavailable(LineageError):
-    """The archive (or its embedder) does not answer."""
+    """The archive (or its embedder) does not answer.
 
-    def __init__(self, reason: str, *, retry_after_s: float = 5.0) -> None:
+    `maybe_done` tells that what was asked may have been done all the same.
+    """
+
+    def __init__(
+        self, reason: str, *, retry_after_s: float = 5.0, maybe_done: bool = False
+    ) -> None:
         super().__init__(f"The archive cannot be searched now: {reason}")
+        self.reason = reason
         self.retry_after_s = retry_after_s
+        self.maybe_done = maybe_done
+
+    @classmethod
+    def slug(cls) -> str:
+        """Return one name for all kinds: what differs between them is the archive's own affair."""
+        return "archive-unavailable"
 
 
 class LedgerUnavailable(LineageError):

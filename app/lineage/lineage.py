@@ -14,7 +14,8 @@ class Scope:
     """The places of one checkpoint and one collection that a read may touch.
 
     `nodes` are names, root first; None stands for the entries of no node (trace steps without a
-    claim). `nodes=None` as a whole means every node: the operator's view of the trace.
+    claim). `nodes=None` as a whole means every node: the operator's view of the trace. An entry
+    that was superseded is in no scope.
     """
 
     checkpoint: str
@@ -26,6 +27,7 @@ class Scope:
         return (
             entry.checkpoint == self.checkpoint
             and entry.collection is self.collection
+            and entry.superseded_by is None
             and (self.nodes is None or entry.node in self.nodes)
         )
 
@@ -81,6 +83,16 @@ class Lineage:
         if outside := [text for name, text in wanted.items() if name not in kept]:
             raise ScopeViolation(str(self.node), outside)
         return kept
+
+
+def notes_of(checkpoint: str) -> Scope:
+    """Return the notes that count: the same for every node."""
+    return Scope(checkpoint, Collection.REFERENCE, (None,))
+
+
+def daily_notes_of(checkpoint: str) -> Scope:
+    """Return the daily notes: the same for every node."""
+    return Scope(checkpoint, Collection.DAILY_NOTE, (None,))
 
 
 def whole_trace(checkpoint: str) -> Scope:

@@ -1,24 +1,33 @@
 """Create, list, show and purge checkpoints."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
+
 from app.db import checkpoints as checkpoint_rows
-from app.db import idempotency
+from app.db import idempotency, indexing
 from app.db.checkpoints import Position
 from app.db.events import CheckpointChanged
 from app.db.idempotency import Answer, Once
 from app.db.instants import to_us
 from app.db.transaction import ReadTransaction, Transaction
-from app.lineage.checkpoint import Checkpoint, Counts
+from app.lineage.access import Operation
+from app.lineage.checkpoint import Checkpoint, Counts, Refusal
 from app.lineage.entry import Metadata
-from app.lineage.errors import ScopeViolation
+from app.lineage.errors import ArchiveUnavailable, LedgerUnavailable, ScopeViolation
 from app.lineage.guard import Claim
 from app.lineage.ids import checkpoint_id, checkpoint_path
 from app.lineage.json_rules import check_object
 from app.memory.claims import operator_only
 from app.memory.services import Services
+
+# How many refused entries a checkpoint shows.
+REFUSALS_SHOWN = 20
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +101,41 @@ async def list_checkpoints(
 
 async def show_checkpoint(
     services: Services, checkpoint: str, *, claim: Claim | None
-) -> tuple[Checkpoint, Counts]:
-    """Return a checkpoint with its counts: the operator's view. UnknownCheckpoint."""
+) -> tuple[Checkpoint, Counts, Sequence[Refusal]]:
+    """Return a checkpoint, its counts and some refused entries: the operator's view.
+
+    UnknownCheckpoint.
+    """
     await operator_only(services, checkpoint, claim=claim)
 
-    def query(connection: ReadTransaction) -> tuple[Checkpoint, Counts]:
+    def query(connection: ReadTransaction) -> tuple[Checkpoint, Counts, Sequence[Refusal]]:
         row = checkpoint_rows.get(connection, checkpoint)
-        return row, checkpoint_rows.count(connection, row)
+        refusals = indexing.refusals(
+            connection, checkpoint, index_epoch=row.index_epoch, limit=REFUSALS_SHOWN
+        )
+        return row, checkpoint_rows.count(connection, row), refusals
 
     return await services.ledger.read(query)
 
 
-async def purge_checkpoint(services: Services, checkpoint: str) -> None:
-    """Delete a checkpoint and all that is its own. UnknownCheckpoint."""
+async def purge_checkpoint(services: Services, checkpoint: str, *, claim: Claim | None) -> bool:
+    """Delete a checkpoint and all that is its own, and tell whether an archive elsewhere is done.
+
+    UnknownCheckpoint, ScopeViolation for any claim. Where it is not done, it goes on in the
+    background.
+    """
 
     def work(tx: Transaction) -> None:
         checkpoint_rows.purge(tx.connection, checkpoint)
         tx.events.append(CheckpointChanged(checkpoint))
 
+    await operator_only(services, checkpoint, claim=claim, operation=Operation.CHECKPOINT_WRITE)
     row = await services.ledger.places.checkpoint(checkpoint)
     await services.ledger.write(work)
-    await services.archive.purge(checkpoint, row.incarnation)
+    try:
+        async with asyncio.timeout(services.limits.index_wait_s):
+            return await services.archive.purge(checkpoint, row.incarnation)
+    except (TimeoutError, ArchiveUnavailable, LedgerUnavailable) as error:
+        log.info("purge_goes_on", checkpoint=checkpoint, reason=str(error))
+        services.upkeep.wake()
+        return False

@@ -62,13 +62,31 @@ async def reader_in(
         raise
 
 
-async def operator_only(services: Services, checkpoint: str, *, claim: Claim | None) -> None:
-    """Refuse any claim: what is read here tells of every node of the checkpoint."""
+async def operator_only(
+    services: Services,
+    checkpoint: str,
+    *,
+    claim: Claim | None,
+    operation: Operation = Operation.CHECKPOINT_READ,
+) -> None:
+    """Refuse any claim: what is read here tells of every node, what is written here tells them."""
     await services.ledger.places.checkpoint(checkpoint)
     if claim is not None:
         error = ScopeViolation(claim.node, [checkpoint])
-        await record_refusal(services, error, Operation.CHECKPOINT_READ, checkpoint, claim=claim)
+        await record_refusal(services, error, operation, checkpoint, claim=claim)
         raise error
+
+
+async def operator_only_for_new(
+    services: Services, checkpoint: str, *, claim: Claim | None
+) -> None:
+    """Refuse any claim, of a checkpoint that may not be there yet."""
+    if claim is None:
+        return
+    try:
+        await operator_only(services, checkpoint, claim=claim)
+    except UnknownCheckpoint:
+        raise ScopeViolation(claim.node, [checkpoint]) from None
 
 
 async def record_refusal(

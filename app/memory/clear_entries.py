@@ -7,6 +7,7 @@ from app.db import nodes as node_rows
 from app.db.events import NodeCleared
 from app.db.transaction import Transaction
 from app.lineage.access import Access, Operation
+from app.lineage.checkpoint import IndexKey
 from app.lineage.entry import Collection
 from app.lineage.guard import Claim, check_open, check_writer
 from app.lineage.ids import NodeId
@@ -17,25 +18,27 @@ from app.memory.services import Services
 
 async def clear_entries(services: Services, node: NodeId, *, claim: Claim | None) -> int:
     """Delete a node's own entries and return how many. What check_writer and check_open raise."""
-    removed: list[str] = []
 
-    def work(tx: Transaction) -> None:
-        checkpoint_rows.lock(tx.connection, node.checkpoint)
+    def work(tx: Transaction) -> int:
+        checkpoint = checkpoint_rows.lock(tx.connection, node.checkpoint)
         row = node_rows.get(tx.connection, node)
         check_writer(row, claim)
         check_open(row)
         own = Lineage(node, ()).own()
-        removed[:] = entry_rows.ids(tx.connection, own)
-        entry_rows.clear(tx.connection, own)
+        index = IndexKey(
+            node.checkpoint, checkpoint["incarnation"], checkpoint["index_epoch"], own.collection
+        )
+        removed = entry_rows.clear(tx.connection, own, index=index)
         checkpoint_rows.void_caches(tx.connection, node.checkpoint)
         tx.events.append(NodeCleared(node, Collection.NODE_SCOPE))
         reader = claim.node if claim else None
         access_log.record_with_write(tx, [Access(node.checkpoint, Operation.CLEAR, reader, node)])
+        return removed
 
     try:
-        await services.ledger.write(work)
+        removed = await services.ledger.write(work)
     except REFUSALS as error:
         await record_refusal(services, error, Operation.CLEAR, node, claim=claim)
         raise
-    await services.archive.forget(node.checkpoint, removed)
-    return len(removed)
+    services.upkeep.wake()
+    return removed

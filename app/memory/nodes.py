@@ -67,9 +67,10 @@ async def create_node(
 ) -> Created | Answer:
     """Return the node of this name, made if it was not there.
 
-    A claim is shown a row that was there only if it may read it, or asked for the very same:
-    else ScopeViolation. InvalidInput for a malformed name or a parent elsewhere,
-    UnknownCheckpoint, UnknownNode for the parent, NodeConflict where it has another parent.
+    A claim makes nodes in its own checkpoint, and is shown a row that was there only if it may
+    read it, or asked for the very same: else ScopeViolation. InvalidInput for a malformed name or a
+    parent elsewhere, UnknownCheckpoint, UnknownNode for the parent, NodeConflict where it has
+    another parent.
     """
     if not is_node_name(name, checkpoint=checkpoint):
         raise InvalidInput(
@@ -85,6 +86,8 @@ async def create_node(
         checkpoint_rows.lock(tx.connection, checkpoint)
         if once and (kept := idempotency.load(tx.connection, [once.scope])):
             return once.replay(kept[once.scope])
+        if claim is not None:
+            _check_checkpoint(checkpoint, claim)
         above = None if parent is None else _parent(tx.connection, checkpoint, parent)
         row, made = node_rows.create(
             tx.connection, node, parent=above, eval_summary=eval_summary, metadata=metadata_json
@@ -164,16 +167,20 @@ async def seal_node(
     return await _write(services, node, work, Operation.SEAL, claim)
 
 
-async def give_token(services: Services, node: NodeId) -> str:
-    """Return a new token for the node's executor; it overtakes all before it. UnknownNode."""
+async def give_token(services: Services, node: NodeId, *, claim: Claim | None) -> str:
+    """Return a new token for the node's executor; it overtakes all before it.
+
+    UnknownNode; CowViolation for the claim of another node.
+    """
     token = TOKEN_PREFIX + secrets.token_urlsafe(32)
 
-    def work(tx: Transaction) -> None:
-        checkpoint_rows.lock(tx.connection, node.checkpoint)
-        token_rows.add(tx.connection, node_rows.get(tx.connection, node), token_hash(token))
-        tx.events.append(NodeChanged(node))
+    def work(tx: Transaction, row: Node) -> NodeView:
+        if claim is not None:
+            check_writer(row, claim)
+        token_rows.add(tx.connection, row, token_hash(token))
+        return _view(tx.connection, row)
 
-    await services.ledger.write(work)
+    await _write(services, node, work, Operation.TOKEN, claim)
     return token
 
 
@@ -204,6 +211,12 @@ async def _write(
     except REFUSALS as error:
         await record_refusal(services, error, operation, node, claim=claim)
         raise
+
+
+def _check_checkpoint(checkpoint: str, claim: Claim) -> None:
+    reader = NodeId.parse(claim.node)
+    if reader is None or reader.checkpoint != checkpoint:
+        raise ScopeViolation(claim.node, [checkpoint])
 
 
 def _check_visible(connection: ReadTransaction, node: NodeId, claim: Claim) -> None:

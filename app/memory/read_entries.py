@@ -8,6 +8,7 @@ from app.db.entries import Listed, Position
 from app.db.places import Place
 from app.db.transaction import ReadTransaction
 from app.lineage.access import Access, Operation, Touched
+from app.lineage.checkpoint import Checkpoint
 from app.lineage.entry import Entry
 from app.lineage.filters import MetadataFilter
 from app.lineage.guard import Claim
@@ -124,14 +125,29 @@ def record_read(
     claim: Claim | None,
     entries: Sequence[Entry],
 ) -> None:
-    """Tell the access log which entries were shown."""
+    """Tell the access log which entries were shown of a node."""
+    record_shown(services, place.checkpoint, operation, entries, claim=claim, target=place.node.id)
+
+
+def record_shown(
+    services: Services,
+    checkpoint: Checkpoint,
+    operation: Operation,
+    entries: Sequence[Entry],
+    *,
+    claim: Claim | None,
+    target: NodeId | None = None,
+    query: str | None = None,
+) -> None:
+    """Tell the access log which entries were shown of a checkpoint."""
     services.accesses.record(
         Access(
-            checkpoint=place.checkpoint.id,
+            checkpoint=checkpoint.id,
             operation=operation,
             reader=claim.node if claim else None,
-            target=place.node.id,
+            target=target,
+            query=query,
             entries=tuple(Touched(entry.id, entry.node_id) for entry in entries),
         ),
-        incarnation=place.checkpoint.incarnation,
+        incarnation=checkpoint.incarnation,
     )

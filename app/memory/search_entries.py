@@ -3,6 +3,7 @@
 from collections.abc import Collection as Names
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import structlog
@@ -10,6 +11,7 @@ import structlog
 from app.archive.port import Candidates, Hit, Question
 from app.db import entries as entry_rows
 from app.db.blocks import Block
+from app.db.instants import to_us
 from app.lineage.access import Access, Operation, Touched
 from app.lineage.checkpoint import Checkpoint
 from app.lineage.entry import Entry
@@ -65,7 +67,7 @@ async def search_lineage(
     and ArchiveUnavailable. Every search is in the access log.
     """
     if wanted.query is not None:
-        _check_query(wanted.query)
+        check_query(wanted.query)
     place = await readable_node(
         services, node, claim=claim, operation=Operation.SEARCH, query=wanted.query
     )
@@ -83,8 +85,14 @@ async def search_lineage(
         )
         raise
     result = await search_scope(services, place.checkpoint, scope, query, wanted)
-    _record(
-        services, place.checkpoint, Operation.SEARCH, result, node=node, claim=claim, query=query
+    record_search(
+        services,
+        place.checkpoint,
+        Operation.SEARCH,
+        result.found,
+        node=node,
+        claim=claim,
+        query=query,
     )
     return result
 
@@ -97,14 +105,20 @@ async def search_trace(
     Raises as search_lineage does.
     """
     assert wanted.query is not None, "a trace has no direction to search by"
-    _check_query(wanted.query)
+    check_query(wanted.query)
     reader = await reader_in(services, checkpoint, claim=claim, operation=Operation.TRACE_SEARCH)
     row = await services.ledger.places.checkpoint(checkpoint)
     scope = whole_trace(checkpoint) if reader is None else reader.lineage.trace()
     result = await search_scope(services, row, scope, wanted.query, wanted)
     node = None if reader is None else reader.node.id
-    _record(
-        services, row, Operation.TRACE_SEARCH, result, node=node, claim=claim, query=wanted.query
+    record_search(
+        services,
+        row,
+        Operation.TRACE_SEARCH,
+        result.found,
+        node=node,
+        claim=claim,
+        query=wanted.query,
     )
     return result
 
@@ -114,16 +128,29 @@ async def search_scope(
 ) -> SearchResult:
     """Ask the archive, and let through only what the ledger says is in scope."""
     archive = services.archive
-    indexed = (checkpoint.model, checkpoint.dimensions)
-    configured = (archive.model, archive.dimensions)
-    if indexed not in ((None, None), configured):
-        raise ModelChanged(checkpoint.id, indexed=indexed, configured=configured)
+    check_model(services, checkpoint)
     blocks = await services.ledger.blocks.load(scope)
 
+    pending = [0]
+
     async def candidates() -> Sequence[Candidates]:
+        # Of the same instant: what is indexed while an archive is waited for counts as missing.
+        pending[0] = sum(len(block.pending) for block in blocks)
         return [_candidates(block, wanted.matching) for block in blocks]
 
-    hits = await archive.search(Question(query, wanted.limit, candidates))
+    async def count_between(first: datetime, last: datetime) -> int:
+        return await services.ledger.read(
+            lambda connection: entry_rows.count_between(
+                connection,
+                checkpoint.id,
+                scope.collection,
+                first_us=to_us(first),
+                last_us=to_us(last),
+            )
+        )
+
+    index = checkpoint.index(scope.collection)
+    hits = await archive.search(Question(index, query, wanted.limit, candidates, count_between))
     entries = await _trusted(services, checkpoint, scope, blocks, hits)
     found: list[Found] = []
     for hit in hits:
@@ -134,7 +161,15 @@ async def search_scope(
         found.append(Found(entry, len(found) + 1, hit.score))
         if len(found) == wanted.limit:
             break
-    return SearchResult(found, scope, sum(len(block.pending) for block in blocks))
+    return SearchResult(found, scope, pending[0])
+
+
+def check_model(services: Services, checkpoint: Checkpoint) -> None:
+    """Refuse a checkpoint that is indexed for another archive or model: ModelChanged."""
+    indexed = (checkpoint.model, checkpoint.dimensions)
+    configured = (services.archive.model, services.archive.dimensions)
+    if indexed not in ((None, None), configured):
+        raise ModelChanged(checkpoint.id, indexed=indexed, configured=configured)
 
 
 async def _trusted(
@@ -173,20 +208,22 @@ def _candidates(block: Block, matching: MetadataFilter) -> Candidates:
     return Candidates([entries[row] for row in rows], vectors[np.array(rows, dtype=np.intp)])
 
 
-def _check_query(query: str) -> None:
+def check_query(query: str) -> None:
+    """Refuse a blank query (InvalidInput) and one that is too long (TooLarge)."""
     check_text(query, max_bytes=MAX_QUERY_BYTES, what="query", place=("body", "query"))
 
 
-def _record(
+def record_search(
     services: Services,
     checkpoint: Checkpoint,
     operation: Operation,
-    result: SearchResult,
+    found: Sequence[Found],
     *,
     node: NodeId | None,
     claim: Claim | None,
-    query: str,
+    query: str | None,
 ) -> None:
+    """Tell the access log what was looked for, and what was found."""
     services.accesses.record(
         Access(
             checkpoint=checkpoint.id,
@@ -194,7 +231,7 @@ def _record(
             reader=claim.node if claim else None,
             target=node,
             query=query,
-            entries=tuple(Touched(hit.entry.id, hit.entry.node_id) for hit in result.found),
+            entries=tuple(Touched(hit.entry.id, hit.entry.node_id) for hit in found),
         ),
         incarnation=checkpoint.incarnation,
     )

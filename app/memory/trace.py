@@ -2,11 +2,11 @@
 
 from app.db import entries as entry_rows
 from app.db.entries import Position
-from app.lineage.access import Access, Operation, Touched
+from app.lineage.access import Operation
 from app.lineage.guard import Claim
 from app.lineage.lineage import whole_trace
 from app.memory.claims import reader_in
-from app.memory.read_entries import OwnPage
+from app.memory.read_entries import OwnPage, record_shown
 from app.memory.services import Services
 
 
@@ -32,14 +32,6 @@ async def trace_steps(
     )
     page = listed[:limit]
     entries = [item.entry for item in page]
-    services.accesses.record(
-        Access(
-            checkpoint=checkpoint,
-            operation=Operation.TRACE_READ,
-            reader=claim.node if claim else None,
-            target=None if reader is None else reader.node.id,
-            entries=tuple(Touched(entry.id, entry.node_id) for entry in entries),
-        ),
-        incarnation=row.incarnation,
-    )
+    target = None if reader is None else reader.node.id
+    record_shown(services, row, Operation.TRACE_READ, entries, claim=claim, target=target)
     return OwnPage(entries, page[-1].position if len(listed) > limit else None)

@@ -25,7 +25,11 @@ def operations(api: Api, tree: Tree) -> Iterator[tuple[str, str]]:
     paths: dict[str, Any] = api.request("GET", "/openapi.json").json()["paths"]
     for template, methods in paths.items():
         path = template.replace("{checkpoint}", tree.checkpoint).replace("{node}", tree["a"])
-        path = path.replace("{problem}", "too-large")
+        path = (
+            path.replace("{problem}", "too-large")
+            .replace("{note}", "a-note")
+            .replace("{section}", "identity")
+        )
         for method in {*map(str.upper, methods), "HEAD", "OPTIONS"}:
             yield method, path
 
@@ -138,6 +142,7 @@ class TestANodeToken:
             worker.trace(checkpoint),
             worker.search_trace(checkpoint, "thought"),
             worker.core_memory(checkpoint),
+            worker.core_section(checkpoint, "identity"),
             worker.context(checkpoint),
             worker.healthz(),
         ):
@@ -152,10 +157,17 @@ class TestANodeToken:
                 r"|/checkpoints/[^/]+/(trace.*|core-memory|context)",
                 path,
             )
+            reads = r".*/(core-memory/sections/identity|archival(/[^/]+)?|notes|session)"
+            if method == "GET" and re.fullmatch(reads, path):
+                continue
+            if method == "POST" and path.endswith(("/archival/search", "/recall/search")):
+                continue
             if OPEN.fullmatch(path) or (allowed and method in {"GET", "POST", "PATCH", "DELETE"}):
                 continue
             assert worker.request(method, path).status_code == 403, (method, path)
         assert worker.put_core_memory(guarded.checkpoint, persona="x").status_code == 403
+        edit = worker.put_core_section(guarded.checkpoint, "identity", "x", if_match="*")
+        assert edit.json()["type"] == "/problems/forbidden-to-token"
         assert worker.token(guarded["a"]).status_code == 403
 
     def test_of_another_node_or_checkpoint_reads_and_writes_nothing_there(

@@ -37,6 +37,8 @@ def places(tree: Tree) -> list[tuple[str, str, str]]:
         ("POST", f"/checkpoints/{checkpoint}/trace/search", '{"query": "%s"}'),
         ("PUT", f"/checkpoints/{checkpoint}/core-memory", '{"persona": "%s"}'),
         ("PUT", f"/checkpoints/{checkpoint}/core-memory", '{"context": {"goal": "%s"}}'),
+        ("PUT", f"/checkpoints/{checkpoint}/core-memory/sections/user", '{"text": "%s"}'),
+        ("PATCH", f"/checkpoints/{checkpoint}/core-memory/sections/user", '{"append": "%s"}'),
         ("POST", f"/checkpoints/{checkpoint}/nodes", '{"name": "x", "metadata": {"k": "%s"}}'),
         ("POST", f"/checkpoints/{checkpoint}/nodes", '{"name": "x", "eval_summary": "%s"}'),
         ("POST", f"/checkpoints/{checkpoint}/nodes", '{"name": "x", "parent": "%s"}'),
@@ -239,6 +241,21 @@ def test_an_unknown_query_parameter_is_422_and_named(tree: Tree, api: Api) -> No
         refused = api.request("GET", path)
         assert refused.status_code == 422
         assert refused.json()["type"] == "/problems/unknown-query-parameter"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/nodes/{node}/memory/search?query=", "/checkpoints/{checkpoint}/session?query=%20"],
+)
+def test_what_is_wrong_in_a_query_string_is_said_of_the_query_string(
+    tree: Tree, api: Api, path: str
+) -> None:
+    url = path.format(node=tree["a"], checkpoint=tree.checkpoint)
+
+    refused = api.request("GET", url)
+
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["loc"] == ["query", "query"]
 
 
 def test_a_query_parameter_comes_once_unless_it_is_a_list(tree: Tree, api: Api) -> None:

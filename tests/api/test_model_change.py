@@ -102,6 +102,9 @@ def entries_of(tree: Tree, name: str) -> list[str]:
 
 
 def assert_model_changed(tree: Tree) -> None:
+    reconciled = tree.api.request("POST", f"/checkpoints/{tree.checkpoint}/reconcile")
+    # Only a reindex mends it: what a reconcile made pending would stay so.
+    assert reconciled.json()["type"] == "/problems/model-changed"
     refused = tree.api.search(tree["a"], "entry 7")
 
     assert refused.status_code == httpx.codes.CONFLICT

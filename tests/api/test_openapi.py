@@ -1,8 +1,10 @@
 """The OpenAPI description is whole, and its examples work when pressed in Swagger UI."""
 
+import gzip
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +16,7 @@ from tests.support.client import Api
 
 ONE_DATABASE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 PROBLEM = "application/problem+json"
+SNAPSHOT = gzip.compress(b'{"kind":"react_step","text":"tried it","metadata":{},"ts":1.5}\n')
 
 
 def operations(api: Api) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -42,6 +45,14 @@ def test_every_operation_says_what_it_does_and_what_can_go_wrong(api: Api) -> No
 
 
 @ONE_DATABASE
+def test_every_operation_with_an_id_in_its_path_says_what_a_malformed_one_gets(api: Api) -> None:
+    for method, path, operation in operations(api):
+        if "{" in path:
+            told = operation["responses"]["404"]["content"][PROBLEM]["examples"]
+            assert "unknown-path" in told, (method, path)
+
+
+@ONE_DATABASE
 def test_the_description_names_both_credentials_and_no_server(api: Api) -> None:
     document = api.request("GET", "/openapi.json").json()
 
@@ -52,13 +63,14 @@ def test_the_description_names_both_credentials_and_no_server(api: Api) -> None:
 
 @ONE_DATABASE
 def test_the_examples_work_from_top_to_bottom_with_what_ends_things_last(
-    start_service: StartService,
+    start_service: StartService, tmp_path: Path
 ) -> None:
-    with Api(start_service().base_url) as api:
+    with Api(start_service(snapshot_dir=tmp_path).base_url) as api:
         document = api.request("GET", "/openapi.json").json()
         pressed = last_of_all_the_purge(operations(api))
         for method, template, operation in pressed:
-            answer = press(api, method, template, operation, document)
+            known = template.replace("{note}", note_in(api))
+            answer = press(api, method, known, operation, document)
             assert answer.is_success, (method, template, answer.text)
     assert len(pressed) > 30
 
@@ -113,9 +125,23 @@ def press(
             headers[parameter["name"]] = value
         else:
             query[parameter["name"]] = value
+    if takes_snapshot(operation):
+        headers["Content-Type"] = "application/gzip"
+        return api.request(method, path, headers=headers, params=query, content=SNAPSHOT)
     return api.request(
         method, path, headers=headers, params=query, json=body_of(operation, document)
     )
+
+
+def note_in(api: Api) -> str:
+    """Return the id of a note that was written by pressing: no example can know it."""
+    listed = api.notes("exp1")
+    notes = listed.json()["items"] if listed.is_success else []
+    return notes[0]["id"] if notes else "no-note-yet"
+
+
+def takes_snapshot(operation: dict[str, Any]) -> bool:
+    return "application/gzip" in operation.get("requestBody", {}).get("content", {})
 
 
 def last_of_all_the_purge(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.conftest import API_KEY, StartLive, StartService
+from tests.conftest import API_KEY, ArchiveKind, StartLive, StartService
 from tests.embedding.endpoint import Endpoint, body, silence
 from tests.support.client import Api, answer
 from tests.support.ports import port_of, reserve_port
@@ -39,9 +39,24 @@ def searchless(start_service: StartService, endpoint: Endpoint) -> Iterator[Api]
         yield api
 
 
-def test_a_service_that_takes_writes_and_searches_is_ok(api: Api) -> None:
-    assert answer(api.healthz()) == {"status": "ok"}
-    assert answer(api.readyz()) == {"status": "ok", "ledger": None, "archive": None}
+def test_a_service_that_takes_writes_and_searches_is_ok(
+    start_service: StartService, archive: ArchiveKind, archive_settings: dict[str, object]
+) -> None:
+    model = "wordllama-l2-supercat-256"
+    facts = {
+        "embedded": {"embedding": model},
+        "letta": {"embedding": f"letta/{model}", "letta": "0.16.7"},
+    }
+    # The shared service may still be telling Letta what the tests before this one set.
+    with Api(start_service(**archive_settings).base_url) as api:
+        assert answer(api.healthz()) == {"status": "ok"}
+        assert answer(api.readyz()) == {
+            "status": "ok",
+            "ledger": None,
+            "archive": None,
+            "facts": facts[archive],
+            "lag": {"purges": 0, "removals": 0, "core_memories": 0},
+        }
 
 
 def test_the_probes_need_no_credential(keyed_service: InProcessService) -> None:

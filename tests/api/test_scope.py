@@ -145,7 +145,7 @@ class TestTheClaimBindsReads:
         assert api.request("GET", url, claim=planted["a1"]).status_code == 403
         assert api.request("GET", url).status_code == 200
 
-    @pytest.mark.parametrize("path", ["/core-memory", "/context"])
+    @pytest.mark.parametrize("path", ["/core-memory", "/core-memory/sections/identity", "/context"])
     def test_core_memory_and_context_are_for_every_node_of_the_checkpoint(
         self, planted: Tree, grow: Grow, api: Api, path: str
     ) -> None:
@@ -176,3 +176,66 @@ class TestTheClaimBindsReads:
             made = api.request("POST", url, claim=planted["a1"], json=child)
             assert made.status_code == status
         assert api.request("POST", url, json=sibling).status_code == 200
+
+
+# What an operator alone does
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", ""),
+        ("GET", "/backup"),
+        ("POST", "/restore"),
+        ("POST", "/resume"),
+        ("POST", "/snapshot"),
+        ("POST", "/reindex"),
+        ("POST", "/reconcile"),
+        ("POST", "/heartbeat"),
+    ],
+)
+def test_no_claim_does_anything_to_a_whole_checkpoint(
+    planted: Tree, api: Api, method: str, path: str
+) -> None:
+    url = f"/checkpoints/{planted.checkpoint}{path}"
+    headers = {"Content-Type": "application/gzip"} if path in {"/restore", "/resume"} else {}
+
+    refused = api.request(method, url, claim=planted["a1"], headers=headers)
+
+    assert refused.json()["type"] == "/problems/scope-violation"
+    assert refused.status_code == 403
+    assert set(planted.search("a1", KEY, limit=100)) == says("root", "a")
+    last = answer(api.access_log(planted.checkpoint, limit=2))["items"][-1]
+    assert (last["reader"], last["refusal"]) == (planted["a1"], "scope-violation")
+
+
+@pytest.mark.parametrize("other", ["root", "a2", "b"])
+def test_a_claim_gets_no_token_of_another_node(planted: Tree, api: Api, other: str) -> None:
+    refused = api.request("POST", f"/nodes/{planted[other]}/token", claim=planted["a1"])
+
+    assert refused.json()["type"] == "/problems/cow-violation"
+    [last] = answer(api.access_log(planted.checkpoint, limit=1))["items"]
+    assert (last["operation"], last["reader"]) == ("token", planted["a1"])
+    assert (last["node"], last["refusal"]) == (planted[other], "cow-violation")
+
+
+def test_a_claim_gets_a_token_of_its_own_node(planted: Tree, api: Api) -> None:
+    given = answer(api.request("POST", f"/nodes/{planted['a1']}/token", claim=planted["a1"]))
+
+    assert given["node"] == planted["a1"]
+    [last] = answer(api.access_log(planted.checkpoint, limit=1))["items"]
+    assert (last["operation"], last["refusal"]) == ("token", None)
+
+
+def test_a_claim_makes_nodes_in_its_own_checkpoint_alone(
+    planted: Tree, grow: Grow, api: Api
+) -> None:
+    elsewhere = grow().checkpoint
+    new = {"name": "new", "parent": "root"}
+
+    refused = api.request("POST", f"/checkpoints/{elsewhere}/nodes", json=new, claim=planted["a1"])
+
+    assert refused.json()["type"] == "/problems/scope-violation"
+    assert api.request("GET", f"/nodes/{elsewhere}.new").status_code == 404
+    made = f"/checkpoints/{planted.checkpoint}/nodes"
+    assert api.request("POST", made, json=new, claim=planted["a1"]).status_code == 201

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -58,7 +58,6 @@ def scopes(
 
 
 @given(scopes(), st.integers(1, 100))
-@settings(deadline=None)
 def test_the_ranking_is_the_brute_force_one_however_the_scope_is_cut(
     scope: tuple[NDArray[np.float32], list[int], NDArray[np.float32]], limit: int
 ) -> None:

@@ -8,26 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.running import ROOT, run
 from tests.support.client import Api, answer
 from tests.support.ports import port_of, reserve_port
 from tests.support.service import InProcessService
 from tests.support.tree import unique_checkpoint
 
-ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "run.jsonl"
 ONE_DATABASE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-
-
-def run(*arguments: str, url: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "app.cli", *arguments],
-        env={**os.environ, "LINEAGE_URL": url, "COLUMNS": "100"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 @ONE_DATABASE
@@ -91,12 +79,30 @@ def test_an_entry_that_the_service_refuses_is_told_by_its_line(
     assert f"line {len(nodes) + 120}: A blank text is not allowed." in done.stderr
 
 
-def test_what_is_no_url_is_named() -> None:
-    done = run("reindex", "exp1", url="http://127.0.0.1:eight")
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:eight", "http://127.0.0.1:99999", "ftp://x", "http://", "localhost"]
+)
+def test_what_is_no_address_is_told_by_its_setting(url: str) -> None:
+    done = run("reindex", "exp1", url=url)
 
-    assert done.returncode == 3
-    assert "http://127.0.0.1:eight is not a URL" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"letta-lineage: LINEAGE_URL is {url!r}: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_version_is_the_one_that_the_description_names() -> None:
+    done = run("--version")
+
+    described = json.loads(run("openapi").stdout)["info"]["version"]
+    assert (done.returncode, done.stdout) == (0, f"{described}\n")
+
+
+@pytest.mark.parametrize("key", ["k\r", "a key", "kéy"])
+def test_a_key_that_can_be_none_is_told_by_its_setting_and_not_shown(key: str) -> None:
+    done = run("tree", "exp1", url="http://127.0.0.1:9", LINEAGE_API_KEY=key)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "letta-lineage: LINEAGE_API_KEY holds a character that no key has.\n"
 
 
 @ONE_DATABASE
@@ -131,6 +137,7 @@ def test_a_service_that_is_not_there_is_named() -> None:
 
 
 @ONE_DATABASE
+@pytest.mark.timeout(400)
 def test_the_demonstration_shows_no_leak(service: InProcessService) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "examples.demo"],
@@ -138,7 +145,7 @@ def test_the_demonstration_shows_no_leak(service: InProcessService) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

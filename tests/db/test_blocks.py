@@ -123,8 +123,8 @@ def plant(tx: Transaction) -> None:
 
 
 def clear(tx: Transaction) -> None:
-    checkpoints.lock(tx.connection, NODE.checkpoint)
-    entries.clear(tx.connection, SCOPE)
+    index = checkpoints.get(tx.connection, NODE.checkpoint).index(Collection.NODE_SCOPE)
+    entries.clear(tx.connection, SCOPE, index=index)
     checkpoints.void_caches(tx.connection, NODE.checkpoint)
     tx.events.append(NodeCleared(NODE, Collection.NODE_SCOPE))
 

@@ -10,10 +10,23 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, insert, inspect, select
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    insert,
+    inspect,
+    select,
+)
 
-from app.db.migrate import configuration, is_current, migrate
-from app.db.tables import checkpoints, metadata, nodes
+from app.db.migrate import check_current, configuration, migrate
+from app.db.tables import checkpoints, core_blocks, entries, metadata, nodes
 from tests.conftest import NewStorage, StartLive
 from tests.support.wait import wait_until
 
@@ -52,6 +65,33 @@ def alembic_on(connection: Connection) -> Config:
     return config
 
 
+def reflected(connection: Connection) -> MetaData:
+    """Return the tables as the database has them now, but for Alembic's own."""
+    found = MetaData()
+    found.reflect(connection, only=lambda name, _: name != "alembic_version")
+    return found
+
+
+def fill(connection: Connection, table: Table) -> dict[str, Any]:
+    """Insert a row with a value in every column, and return it."""
+    row = {column.name: value_for(column) for column in table.columns}
+    connection.execute(insert(table).values(row))
+    return row
+
+
+def value_for(column: Column[Any]) -> Any:
+    """Return one value for each name, so that keys of different tables fit each other."""
+    if column.name in {"checkpoint_id", "id"} and isinstance(column.type, Text):
+        return "kept"
+    if column.name in {"node", "name", "parent"}:
+        return "root"
+    if isinstance(column.type, LargeBinary):
+        return bytes(range(32))
+    if isinstance(column.type, Boolean):
+        return True
+    return 7 if isinstance(column.type, Integer) else f"of {column.name}: é, 日本語"
+
+
 def test_the_migrations_are_one_line_with_one_head_and_one_base() -> None:
     scripts = ScriptDirectory.from_config(configuration())
 
@@ -63,7 +103,7 @@ def test_migrating_makes_exactly_the_tables_of_the_code(engine: Engine) -> None:
     migrate(engine)
 
     with engine.connect() as connection:
-        assert is_current(connection)
+        check_current(connection)
         assert differences(connection) == []
 
 
@@ -84,6 +124,56 @@ def test_all_the_way_down_leaves_no_table_of_ours(engine: Engine) -> None:
     with engine.connect() as connection:
         command.downgrade(alembic_on(connection), "base")
         assert set(inspect(connection).get_table_names()) == {"alembic_version"}
+
+
+def test_each_table_of_the_first_schema_keeps_its_rows_up_to_the_head(engine: Engine) -> None:
+    with engine.connect() as connection:
+        command.upgrade(alembic_on(connection), "0001")
+        first = reflected(connection)
+        rows = {table.name: fill(connection, table) for table in first.sorted_tables}
+        connection.commit()
+
+    migrate(engine)
+
+    with engine.connect() as connection:
+        for table in first.sorted_tables:
+            kept = connection.execute(select(table)).mappings().all()
+            assert [dict(row) for row in kept] == [rows[table.name]], table.name
+
+
+def test_an_entry_of_the_first_schema_is_claimed_by_nobody_and_was_never_tried(
+    engine: Engine,
+) -> None:
+    with engine.connect() as connection:
+        command.upgrade(alembic_on(connection), "0001")
+        for table in reflected(connection).sorted_tables:
+            fill(connection, table)
+        connection.commit()
+
+    migrate(engine)
+
+    with engine.connect() as connection:
+        row = connection.execute(select(entries)).mappings().one()
+    new = ("passage_id", "claimed_by", "claimed_until_us", "retry_us", "tries")
+    assert {name: row[name] for name in new} == dict.fromkeys(new[:-1]) | {"tries": 0}
+
+
+def test_an_entry_and_a_block_of_the_second_schema_count_and_are_of_the_stored_version(
+    engine: Engine,
+) -> None:
+    with engine.connect() as connection:
+        command.upgrade(alembic_on(connection), "0002")
+        rows = {
+            table.name: fill(connection, table) for table in reflected(connection).sorted_tables
+        }
+        connection.commit()
+
+    migrate(engine)
+
+    with engine.connect() as connection:
+        assert connection.execute(select(entries.c.superseded_by)).scalars().all() == [None]
+        versions = connection.execute(select(core_blocks.c.version)).scalars().all()
+    assert versions == [rows["checkpoints"]["core_version"]]
 
 
 def test_migrating_a_database_in_use_keeps_its_rows(engine: Engine) -> None:

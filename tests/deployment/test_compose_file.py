@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 import yaml
 
-from app.settings import Settings
+from app.settings import Settings, variable
 from tests.deployment.files import ROOT, MissingVariableError, read_compose
 from tests.support.postgres import Postgres
 from tests.support.proxy import Endpoint, FaultProxy
 
-SECRETS = {"LINEAGE_API_KEYS": "first-key,second-key", "POSTGRES_PASSWORD": "0123456789abcdef"}
+SECRETS = {
+    "LINEAGE_API_KEYS": "first-key,second-key",
+    "LINEAGE_EMBEDDINGS_KEY": "key-of-letta",
+    "POSTGRES_PASSWORD": "0123456789abcdef",
+}
 
 
 @pytest.fixture
@@ -67,12 +71,14 @@ def test_the_service_accepts_the_settings_that_compose_gives_it(
         "postgresql+psycopg://lineage:0123456789abcdef@postgres:5432/lineage"
     )
     assert [key.get_secret_value() for key in settings.api_keys] == ["first-key", "second-key"]
+    assert settings.archive == "letta"
     assert str(settings.data_dir) in mounts_of(compose["services"]["lineage"])
 
 
 def mounts_of(service: dict[str, Any]) -> dict[str, str]:
-    """Return what is mounted: folder in the container to volume."""
-    return {folder: volume for volume, folder in (m.split(":") for m in service["volumes"])}
+    """Return what is mounted and may be written: folder in the container to volume."""
+    mounts = (mount.split(":") for mount in service["volumes"] if not mount.endswith(":ro"))
+    return {folder: volume for volume, folder in mounts}
 
 
 def test_every_state_is_on_a_declared_volume(compose: dict[str, Any]) -> None:
@@ -83,7 +89,31 @@ def test_every_state_is_on_a_declared_volume(compose: dict[str, Any]) -> None:
     assert mounted == set(compose["volumes"])
 
 
-def test_the_service_does_not_wait_for_a_healthy_database(compose: dict[str, Any]) -> None:
+def test_letta_keeps_its_state_in_postgresql_alone(compose: dict[str, Any]) -> None:
+    assert mounts_of(compose["services"]["letta"]) == {}
+
+
+def test_letta_and_the_service_share_the_key_and_the_address_of_the_embeddings(
+    compose: dict[str, Any],
+) -> None:
+    letta = compose["services"]["letta"]["environment"]
+    service = compose["services"]["lineage"]["environment"]
+
+    assert letta["OPENAI_API_KEY"] == service["LINEAGE_EMBEDDINGS_KEY"] == "key-of-letta"
+    assert letta["OPENAI_BASE_URL"] == service["LINEAGE_EMBEDDINGS_URL"]
+
+
+def test_letta_in_compose_is_the_release_that_the_tests_run_against(
+    compose: dict[str, Any],
+) -> None:
+    _, _, version = compose["services"]["letta"]["image"].partition(":")
+
+    assert f"\nletta=={version} " in (ROOT / "letta" / "requirements.lock").read_text()
+
+
+def test_the_service_waits_for_no_healthy_database_and_for_no_letta(
+    compose: dict[str, Any],
+) -> None:
     assert compose["services"]["lineage"]["depends_on"] == {
         "postgres": {"condition": "service_started"}
     }
@@ -97,6 +127,7 @@ def test_the_service_is_published_on_this_machine_alone_unless_told_otherwise(
     assert compose["services"]["lineage"]["ports"] == ["127.0.0.1:8000:8000"]
     assert wide["services"]["lineage"]["ports"] == ["0.0.0.0:9000:8000"]
     assert "ports" not in compose["services"]["postgres"]
+    assert "ports" not in compose["services"]["letta"]
 
 
 def test_the_database_health_check_tells_a_server_that_answers_from_one_that_is_away(
@@ -130,6 +161,6 @@ def test_the_example_environment_names_only_what_is_read() -> None:
     lines = (ROOT / ".env.example").read_text().splitlines()
     names = {line.lstrip("#").split("=")[0] for line in lines if "=" in line}
 
-    settings = {f"LINEAGE_{field.upper()}" for field in Settings.model_fields}
+    settings = {variable(field) for field in Settings.model_fields}
 
     assert names - settings == {"POSTGRES_PASSWORD", "PUBLISH_ADDRESS", "PUBLISH_PORT"}

@@ -10,7 +10,7 @@ from email.utils import format_datetime
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tenacity import AsyncRetrying, RetryCallState
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable
@@ -276,8 +276,8 @@ async def test_a_retry_after_is_waited_for_and_otherwise_the_waits_grow(
         return embedder._wait_s(state)
 
     assert wait_s(1, _Passing("busy", hint_s=7.0)) == 7.0
-    assert 0.001 <= wait_s(1, _Passing("busy")) <= 0.002
-    assert 0.004 <= wait_s(3, _Passing("busy")) <= 0.005
+    assert 0.0005 <= wait_s(1, _Passing("busy")) <= 0.001
+    assert 0.002 <= wait_s(3, _Passing("busy")) <= 0.004
 
 
 def test_a_retry_after_may_be_a_date() -> None:
@@ -288,7 +288,6 @@ def test_a_retry_after_may_be_a_date() -> None:
     assert _seconds("Wed, 21 Oct 2015 07:28:00") == 0.0
 
 
-@settings(deadline=None)
 @given(value=st.one_of(st.text(), st.integers().map(str)))
 def test_any_retry_after_is_a_wait_of_at_most_an_hour(value: str) -> None:
     assert 0 <= _seconds(value) <= 3600

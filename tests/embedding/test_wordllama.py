@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import wordllama
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.embedding.port import Embedder, Vectors
@@ -76,7 +76,6 @@ async def test_a_text_gets_the_vector_that_wordllama_gives_it(
     np.testing.assert_allclose(await rows(text), original.embed(text, norm=True), rtol=0, atol=1e-6)
 
 
-@settings(deadline=None)
 @given(text=texts.filter(bool))
 async def test_any_text_gets_the_vector_that_wordllama_gives_it(
     text: str, original: wordllama.WordLlamaInference
@@ -95,7 +94,6 @@ async def test_a_long_text_is_embedded_whole_and_summed_exactly() -> None:
     )
 
 
-@settings(deadline=None)
 @given(batch=batches, place=places)
 async def test_a_row_is_the_same_bits_alone_and_in_any_batch(batch: list[str], place: int) -> None:
     place %= len(batch)
@@ -116,7 +114,6 @@ async def test_a_row_is_the_same_bits_on_the_event_loop_and_in_a_thread() -> Non
         assert together[place - len(TEXTS)].tobytes() == alone
 
 
-@settings(deadline=None)
 @given(batch=batches)
 async def test_a_row_has_length_one_or_is_zero(batch: list[str]) -> None:
     lengths = np.linalg.norm((await rows(*batch)).astype(np.float64), axis=1)

@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 
 @pytest.fixture
-def live(start_live: StartLive) -> LiveService:
-    return start_live()
+def live(start_live: StartLive, archive_environment: Json) -> LiveService:
+    return start_live(**archive_environment)
 
 
 @pytest.fixture
@@ -116,9 +116,14 @@ def test_every_acknowledged_write_is_there_once_and_in_its_writers_order(
     assert sum(map(len, stored.values())) == sum(map(len, acknowledged.values()))
     for worker, own in acknowledged.items():
         by_worker = [e for e in stored[node_of(worker)] if e["metadata"] == {"by": worker}]
-        assert by_worker == own
+        assert lasting(by_worker) == lasting(own)
         assert len(own) == ROUNDS * 4 or node_of(worker) in SEALED
     assert "locked" not in live.log
+
+
+def lasting(entries: Sequence[Json]) -> list[Json]:
+    """Return the entries without what changes: Letta may take longer than a write waits."""
+    return [{**entry, "indexed": None} for entry in entries]
 
 
 def all_entries(tree: Tree, name: str) -> list[Json]:

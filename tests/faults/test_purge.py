@@ -44,7 +44,8 @@ def test_reads_and_writes_beside_purges_find_the_old_the_new_or_nothing(
         for _ in range(ROUNDS):
             grow_tree(api, checkpoint, {"root": {}})
             api.write(f"{checkpoint}.root", "a blue door")
-            assert api.purge(checkpoint).status_code == 204
+            # 202 where Letta is still being told of a write beside it.
+            assert api.purge(checkpoint).is_success
     done.set()
     for thread in threads:
         thread.join()

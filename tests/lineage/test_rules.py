@@ -12,15 +12,18 @@ from app.lineage.errors import (
     CurrentNodeRequired,
     InvalidInput,
     NodeSealed,
+    PreconditionRequired,
     ScopeViolation,
     StaleToken,
     TooLarge,
+    VersionMismatch,
 )
 from app.lineage.guard import Claim, Node, check_open, check_reader, check_writer
 from app.lineage.ids import NodeId, checkpoint_id, checkpoint_path
 from app.lineage.json_rules import check_characters, check_object, json_equal
 from app.lineage.lineage import Lineage, whole_trace
 from app.lineage.texts import check_text
+from app.lineage.versions import check_version
 
 NOW = datetime(2026, 5, 2, tzinfo=UTC)
 A1 = NodeId("exp", "a1")
@@ -230,3 +233,18 @@ def nested(depth: int) -> dict[str, object]:
     for _ in range(depth - 1):
         value = {"a": value}
     return value
+
+
+class TestAVersion:
+    @pytest.mark.parametrize("sent", ['"7"', "*", '"999", "7"', '"7","8"', '"seven"'])
+    def test_fits_where_one_of_the_tags_sent_is_the_stored_one(self, sent: str) -> None:
+        check_version(sent, '"7"', '"seven"')
+
+    @pytest.mark.parametrize("sent", ['"8"', "7", 'W/"7"', '"8", "9"', ""])
+    def test_is_another_one_where_none_of_them_is(self, sent: str) -> None:
+        with pytest.raises(VersionMismatch):
+            check_version(sent, '"7"')
+
+    def test_has_to_be_sent(self) -> None:
+        with pytest.raises(PreconditionRequired):
+            check_version(None, '"7"')

@@ -32,13 +32,14 @@ class Sent:
 class World:
     """One storage and the service that serves it now, its archive leaking all ids it ever had."""
 
-    def __init__(self, start: StartService) -> None:
+    def __init__(self, start: StartService, settings: Json) -> None:
         self._start = start
+        self._settings = {"api_keys": (API_KEY,), **settings}
         self.known_ids: list[str] = []
         self.numbers = itertools.count()
         self.steps = 0
         self._vectors: dict[str, Vector] = {}
-        self._service = start(api_keys=(API_KEY,))
+        self._service = start(**self._settings)
         self._api = Api(self._service.base_url)
 
     def begin_life(self) -> None:
@@ -49,7 +50,7 @@ class World:
     def restart(self) -> None:
         self._service.stop()
         self._api.close()
-        self._service = self._start(storage=self._service.storage, api_keys=(API_KEY,))
+        self._service = self._start(storage=self._service.storage, **self._settings)
         self._api = Api(self._service.base_url)
         make_leaky(self._service, self.known_ids, seed=len(self.known_ids))
 

@@ -13,6 +13,27 @@ OPENAI = {
     "LINEAGE_EMBEDDING_MODEL": "m",
     "LINEAGE_EMBEDDING_DIM": "8",
 }
+LETTA = {
+    "LINEAGE_ARCHIVE": "letta",
+    "LETTA_BASE_URL": "http://127.0.0.1:8283",
+    "LINEAGE_EMBEDDINGS_KEY": "a key",
+}
+BY_HANDLE = {
+    "LINEAGE_ARCHIVE": "letta",
+    "LETTA_BASE_URL": "http://127.0.0.1:8283",
+    "LETTA_EMBEDDING": "openai/text-embedding-3-small",
+    "LINEAGE_EMBEDDING_DIM": "1536",
+}
+IMPOSSIBLE_OF_LETTA = [
+    ("LETTA_BASE_URL", "127.0.0.1:8283"),
+    ("LETTA_BASE_URL", "ftp://127.0.0.1"),
+    ("LINEAGE_LETTA_OVERFETCH", "0"),
+    ("LINEAGE_LETTA_OVERFETCH", "many"),
+    ("LINEAGE_LETTA_TIMEOUT_S", "0"),
+    ("LINEAGE_LETTA_INSTANCE", ""),
+    ("LINEAGE_SEARCH", "fast"),
+    ("LINEAGE_EMBEDDINGS_URL", "lineage:8000/v1"),
+]
 IMPOSSIBLE = [
     ("LINEAGE_PORT", "eighty"),
     ("LINEAGE_PORT", "65536"),
@@ -35,6 +56,14 @@ IMPOSSIBLE = [
     ("LINEAGE_INDEX_WAIT_S", "nan"),
     ("LINEAGE_API_KEYS", ","),
     ("LINEAGE_ALLOW_OPEN", "perhaps"),
+    ("LINEAGE_TIMEZONE", "Asia/Tokio"),
+    ("LINEAGE_TIMEZONE", "asia/tokyo"),
+    ("LINEAGE_TIMEZONE", "JST-9"),
+    ("LINEAGE_TIMEZONE", "../../etc/localtime"),
+    ("LINEAGE_TIMEZONE", "localtime"),
+    ("LINEAGE_TIMEZONE", ""),
+    ("LINEAGE_CORE_MAX_WORDS", "49"),
+    ("LINEAGE_CORE_MAX_WORDS", "100001"),
     ("LINEAGE_ACCESS_LOG_DAYS", "0"),
     ("LINEAGE_MAX_TEXT_BYTES", "40000"),
     ("LINEAGE_MAX_BODY_BYTES", "1"),
@@ -95,6 +124,13 @@ def test_a_misspelt_name_is_refused_by_that_name(give: Give, name: str) -> None:
 
     with pytest.raises(SettingsError, match=f"{name.upper()} in .*: no such setting"):
         read_settings()
+
+
+def test_the_zone_is_utc_unless_named(give: Give) -> None:
+    assert read_settings().timezone.key == "UTC"
+
+    give(LINEAGE_TIMEZONE=" Asia/Tokyo ")
+    assert read_settings().timezone.key == "Asia/Tokyo"
 
 
 def test_names_of_others_in_a_shared_env_file_are_left_alone(give: Give) -> None:
@@ -207,3 +243,114 @@ def test_a_refused_start_ends_with_the_sentence_and_nothing_else(start_live: Sta
 
     assert live.wait() == 2
     assert live.log == "letta-lineage: LINEAGE_PROT in the environment: no such setting.\n"
+
+
+def without(values: dict[str, str], name: str) -> dict[str, str]:
+    return {key: value for key, value in values.items() if key != name}
+
+
+@pytest.mark.parametrize(("name", "value"), IMPOSSIBLE_OF_LETTA)
+def test_an_impossible_value_of_letta_is_refused_by_its_name(
+    give: Give, name: str, value: str
+) -> None:
+    give(**LETTA | {name: value})
+
+    with pytest.raises(SettingsError, match=f"^{name}: "):
+        read_settings()
+
+
+def test_letta_is_searched_in_the_automatic_mode_unless_told_otherwise(give: Give) -> None:
+    give(**LETTA)
+
+    assert read_settings().search == "auto"
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        (LETTA, "LETTA_BASE_URL"),
+        (LETTA, "LINEAGE_EMBEDDINGS_KEY"),
+        (BY_HANDLE, "LETTA_BASE_URL"),
+        (BY_HANDLE, "LINEAGE_EMBEDDING_DIM"),
+    ],
+    ids=["address", "embeddings key", "address with a handle", "dimensions of a handle"],
+)
+def test_a_letta_that_is_not_whole_names_what_it_needs(
+    give: Give, given: dict[str, str], missing: str
+) -> None:
+    give(**without(given, missing))
+
+    with pytest.raises(SettingsError, match=missing):
+        read_settings()
+
+
+@pytest.mark.parametrize("name", ["LETTA_BASE_URL", "LINEAGE_EMBEDDINGS_KEY"])
+def test_a_blank_line_is_not_what_letta_needs(give: Give, name: str) -> None:
+    give(**LETTA | {name: ""})
+
+    with pytest.raises(SettingsError, match=name):
+        read_settings()
+
+
+def test_a_handle_of_letta_needs_no_key_for_our_embeddings(give: Give) -> None:
+    give(**BY_HANDLE)
+
+    settings = read_settings()
+
+    assert settings.letta_embedding == "openai/text-embedding-3-small"
+    assert not settings.knows_embedder_of_letta
+
+
+def test_a_handle_whose_embedder_is_not_known_refuses_to_rank_here(give: Give) -> None:
+    give(**BY_HANDLE, LINEAGE_SEARCH="scoped")
+
+    with pytest.raises(SettingsError, match=r"LINEAGE_SEARCH=scoped needs .*LETTA_EMBEDDING"):
+        read_settings()
+
+
+def test_a_handle_whose_embedder_is_ours_too_may_rank_here(give: Give) -> None:
+    give(**OPENAI | BY_HANDLE, LINEAGE_SEARCH="scoped")
+
+    settings = read_settings()
+
+    assert settings.search == "scoped"
+    assert settings.knows_embedder_of_letta
+
+
+def test_letta_finds_our_embeddings_at_our_port_unless_told_otherwise(give: Give) -> None:
+    give(**LETTA, LINEAGE_PORT="9001")
+
+    assert read_settings().own_embeddings_url == "http://127.0.0.1:9001/v1"
+
+
+def test_letta_finds_our_embeddings_where_it_is_told_to(give: Give) -> None:
+    give(**LETTA, LINEAGE_EMBEDDINGS_URL="http://lineage:8000/v1")
+
+    assert read_settings().own_embeddings_url == "http://lineage:8000/v1"
+
+
+def test_a_port_of_chance_needs_the_address_of_our_embeddings(give: Give) -> None:
+    give(**LETTA, LINEAGE_PORT="0")
+
+    with pytest.raises(SettingsError, match="LINEAGE_EMBEDDINGS_URL"):
+        read_settings()
+
+
+def test_the_key_of_letta_is_a_secret_without_the_blanks_around_it(give: Give) -> None:
+    give(**LETTA, LETTA_API_KEY=" hunter2 ")
+
+    settings = read_settings()
+
+    assert settings.letta_api_key is not None
+    assert settings.letta_api_key.get_secret_value() == "hunter2"
+    assert "hunter2" not in repr(settings)
+
+
+@pytest.mark.parametrize("name", ["LETTA_API_KEY", "LETTA_EMBEDDING"])
+def test_a_blank_line_is_no_key_and_no_handle(give: Give, name: str) -> None:
+    give(**LETTA | {name: " "})
+
+    settings = read_settings()
+
+    assert settings.letta_api_key is None
+    assert settings.letta_embedding is None

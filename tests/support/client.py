@@ -14,6 +14,7 @@ import httpx
 Json = dict[str, Any]
 
 CURRENT_NODE = "X-Current-Node"
+GZIP = "application/gzip"
 
 
 class _Own(Enum):
@@ -131,6 +132,36 @@ class Api:
     def tree(self, checkpoint: str, *, format: str | None = None) -> httpx.Response:  # noqa: A002
         """Ask for the tree; `format` is the contract's word for json or mermaid."""
         return self.request("GET", f"/checkpoints/{checkpoint}/tree", params=_given(format=format))
+
+    def backup(self, checkpoint: str) -> httpx.Response:
+        """Take a snapshot; its bytes are the answer's `content`."""
+        return self.request("GET", f"/checkpoints/{checkpoint}/backup")
+
+    def restore(
+        self,
+        checkpoint: str,
+        packed: bytes | Iterator[bytes],
+        *,
+        on_conflict: str | None = None,
+        media_type: str = GZIP,
+    ) -> httpx.Response:
+        """Send a packed snapshot; an iterator is sent in chunks, without its length."""
+        return self.http.post(
+            f"/checkpoints/{checkpoint}/restore",
+            params=_given(on_conflict=on_conflict),
+            headers={"Content-Type": media_type},
+            content=packed,
+        )
+
+    def resume(self, checkpoint: str, packed: bytes | None = None) -> httpx.Response:
+        """Resume from a packed snapshot, or from the one that the service keeps."""
+        headers = {} if packed is None else {"Content-Type": GZIP}
+        path = f"/checkpoints/{checkpoint}/resume"
+        return self.request("POST", path, headers=headers, content=packed)
+
+    def keep_snapshot(self, checkpoint: str) -> httpx.Response:
+        """Write the snapshot file of a checkpoint now."""
+        return self.request("POST", f"/checkpoints/{checkpoint}/snapshot")
 
     def access_log(
         self, checkpoint: str, *, cursor: str | None = None, limit: int | None = None
@@ -340,19 +371,188 @@ class Api:
         *,
         persona: str | None = None,
         human: str | None = None,
+        active_context: str | None = None,
+        quick_reference: str | None = None,
         context: Json | None = None,
         if_match: str | None = None,
+        claim: str | None = None,
     ) -> httpx.Response:
-        headers = {} if if_match is None else {"If-Match": if_match}
-        body = _given(persona=persona, human=human, context=context)
+        body = _given(
+            persona=persona,
+            human=human,
+            active_context=active_context,
+            quick_reference=quick_reference,
+            context=context,
+        )
         path = f"/checkpoints/{checkpoint}/core-memory"
-        return self.request("PUT", path, headers=headers, json=body)
+        headers = _if_match(if_match)
+        return self.request("PUT", path, headers=headers, json=body, claim=claim)
 
     def core_memory(self, checkpoint: str, *, claim: str | None = None) -> httpx.Response:
         return self.request("GET", f"/checkpoints/{checkpoint}/core-memory", claim=claim)
 
+    def core_section(
+        self, checkpoint: str, section: str, *, claim: str | None = None
+    ) -> httpx.Response:
+        path = f"/checkpoints/{checkpoint}/core-memory/sections/{section}"
+        return self.request("GET", path, claim=claim)
+
+    def put_core_section(
+        self,
+        checkpoint: str,
+        section: str,
+        text: str,
+        *,
+        if_match: str | None,
+        claim: str | None = None,
+    ) -> httpx.Response:
+        path = f"/checkpoints/{checkpoint}/core-memory/sections/{section}"
+        headers = _if_match(if_match)
+        return self.request("PUT", path, headers=headers, json={"text": text}, claim=claim)
+
+    def edit_core_section(
+        self,
+        checkpoint: str,
+        section: str,
+        edit: Json,
+        *,
+        if_match: str | None,
+        claim: str | None = None,
+    ) -> httpx.Response:
+        """Append or replace a line."""
+        path = f"/checkpoints/{checkpoint}/core-memory/sections/{section}"
+        headers = _if_match(if_match)
+        return self.request("PATCH", path, headers=headers, json=edit, claim=claim)
+
     def context(self, checkpoint: str, *, claim: str | None = None) -> httpx.Response:
         return self.request("GET", f"/checkpoints/{checkpoint}/context", claim=claim)
+
+    # Movements
+
+    def move(
+        self,
+        checkpoint: str,
+        movement: str,
+        *,
+        dry_run: bool | None = None,
+        claim: str | None = None,
+        **wanted: object,
+    ) -> httpx.Response:
+        """Call demote, promote, consolidate, trim or heartbeat; without `wanted`, with no body."""
+        path = f"/checkpoints/{checkpoint}/{movement}"
+        params = {} if dry_run is None else {"dry_run": str(dry_run).lower()}
+        return self.request("POST", path, claim=claim, params=params, json=wanted or None)
+
+    # Notes and what happened
+
+    def write_note(
+        self,
+        checkpoint: str,
+        topic: str = "learnings",
+        *,
+        claim: str | None = None,
+        key: str | None = None,
+        **content: object,
+    ) -> httpx.Response:
+        """Write a note: `title` and `summary` with other parts, or the whole `text`."""
+        path = f"/checkpoints/{checkpoint}/archival"
+        body = {"topic": topic, **content}
+        return self.request("POST", path, claim=claim, key=key, json=body)
+
+    def correct_note(
+        self,
+        checkpoint: str,
+        note: str,
+        *,
+        if_match: str | None = "*",
+        claim: str | None = None,
+        **content: object,
+    ) -> httpx.Response:
+        path = f"/checkpoints/{checkpoint}/archival/{note}"
+        headers = _if_match(if_match)
+        return self.request("PUT", path, headers=headers, json=content, claim=claim)
+
+    def get_note(self, checkpoint: str, note: str, *, claim: str | None = None) -> httpx.Response:
+        return self.request("GET", f"/checkpoints/{checkpoint}/archival/{note}", claim=claim)
+
+    def notes(
+        self,
+        checkpoint: str,
+        *,
+        topic: str | None = None,
+        name: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        claim: str | None = None,
+    ) -> httpx.Response:
+        params = _given(topic=topic, name=name, cursor=cursor, limit=limit)
+        path = f"/checkpoints/{checkpoint}/archival"
+        return self.request("GET", path, params=params, claim=claim)
+
+    def search_notes(
+        self,
+        checkpoint: str,
+        query: str,
+        *,
+        limit: int | None = None,
+        topic: str | None = None,
+        claim: str | None = None,
+    ) -> httpx.Response:
+        body = _given(query=query, limit=limit, topic=topic)
+        path = f"/checkpoints/{checkpoint}/archival/search"
+        return self.request("POST", path, json=body, claim=claim)
+
+    def daily_note(
+        self,
+        checkpoint: str,
+        text: str,
+        *,
+        date: str | None = None,
+        at: str | None = None,
+        heading: str | None = None,
+        claim: str | None = None,
+        key: str | None = None,
+    ) -> httpx.Response:
+        """Write a daily note."""
+        body = _given(text=text, date=date, at=at, heading=heading)
+        path = f"/checkpoints/{checkpoint}/notes"
+        return self.request("POST", path, claim=claim, key=key, json=body)
+
+    def daily_notes(
+        self,
+        checkpoint: str,
+        *,
+        date: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        claim: str | None = None,
+    ) -> httpx.Response:
+        params = _given(date=date, cursor=cursor, limit=limit)
+        return self.request("GET", f"/checkpoints/{checkpoint}/notes", params=params, claim=claim)
+
+    def search_recall(
+        self,
+        checkpoint: str,
+        query: str,
+        *,
+        limit: int | None = None,
+        claim: str | None = None,
+    ) -> httpx.Response:
+        body = _given(query=query, limit=limit)
+        path = f"/checkpoints/{checkpoint}/recall/search"
+        return self.request("POST", path, json=body, claim=claim)
+
+    def session(
+        self,
+        checkpoint: str,
+        query: str | None = None,
+        *,
+        limit: int | None = None,
+        claim: str | None = None,
+    ) -> httpx.Response:
+        """Load what a session starts with."""
+        params = _given(query=query, limit=limit)
+        return self.request("GET", f"/checkpoints/{checkpoint}/session", params=params, claim=claim)
 
     # The service itself
 
@@ -364,6 +564,10 @@ class Api:
 
     def metrics(self) -> httpx.Response:
         return self.request("GET", "/metrics")
+
+
+def _if_match(etag: str | None) -> dict[str, str]:
+    return {} if etag is None else {"If-Match": etag}
 
 
 def _given(**values: object) -> Json:

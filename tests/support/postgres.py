@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import LiteralString, Self
@@ -72,7 +73,6 @@ class Postgres:
         self._data = self._home / "data"
         self._log = self._home / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
-        self._binaries = _binaries(self._home)
 
     @property
     def socket_path(self) -> Path:
@@ -159,6 +159,11 @@ class Postgres:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    @cached_property
+    def _binaries(self) -> Binaries:
+        # Found at the start, which tidies up where it is interrupted: it copies for a second.
+        return _binaries(self._home)
 
     def _initialise(self) -> None:
         options = ["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]

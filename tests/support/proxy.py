@@ -146,7 +146,7 @@ class FaultProxy:
         self.accepted += 1
         self._connections.add(task)
         try:
-            async with _closing(writer):
+            async with closing(writer):
                 await self._forward(reader, writer)
         except (asyncio.CancelledError, OSError):
             pass  # cut by us, or one side went away: to the other it is a lost connection
@@ -157,7 +157,7 @@ class FaultProxy:
         limit = self._cut_after
         await self._held_back()
         upstream_reader, upstream_writer = await self._upstream.connect()
-        async with _closing(upstream_writer):
+        async with closing(upstream_writer):
             await _until_one_ends(
                 self._pump(reader, upstream_writer),
                 self._pump(upstream_reader, writer, limit=limit),
@@ -188,7 +188,7 @@ class FaultProxy:
 
 
 @contextlib.asynccontextmanager
-async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+async def closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
     """Send what was written and close; at once, without sending it, where the block is cut."""
     try:
         yield

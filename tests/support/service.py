@@ -36,15 +36,16 @@ class InProcessService:
         from app.main import create_app  # noqa: PLC0415
 
         self.storage = storage
+        self._listener = socket.create_server((LOOPBACK, 0))
+        self.base_url = f"http://{LOOPBACK}:{port_of(self._listener)}"
         chosen: dict[str, Any] = {
             "data_dir": storage.data_dir,
             "database_url": storage.database_url,
+            "embeddings_url": f"{self.base_url}/v1",
             **settings,
         }
         self.settings = Settings(_env_file=None, **chosen)
         self.app: FastAPI = create_app(self.settings)
-        self._listener = socket.create_server((LOOPBACK, 0))
-        self.base_url = f"http://{LOOPBACK}:{port_of(self._listener)}"
         self._server = uvicorn.Server(uvicorn.Config(self.app, log_config=None, lifespan="on"))
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name="service", daemon=True)

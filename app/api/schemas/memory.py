@@ -6,8 +6,10 @@ from pydantic import ConfigDict, Field
 
 from app.api.schemas.base import Answer, Cursor, Instant, Json, Request
 from app.api.schemas.entries import EntryOut, SearchOut
+from app.layers.core import core_words
 from app.lineage.access import AccessRecord
-from app.lineage.core_memory import CoreChange, CoreMemory
+from app.lineage.core_memory import EMPTY_TEXTS, CoreChange, CoreMemory
+from app.memory.core_memory import section_texts
 
 
 class CoreMemoryIn(Request):
@@ -25,15 +27,18 @@ class CoreMemoryIn(Request):
     )
 
     # None is the mark of a field left out; a null that is sent is refused by the types.
-    persona: str = None  # type: ignore[assignment]
-    human: str = None  # type: ignore[assignment]
+    persona: Annotated[str, Field(description="Who the agent is: the section Identity.")] = None  # type: ignore[assignment]
+    human: Annotated[str, Field(description="Whom it works for: the section User.")] = None  # type: ignore[assignment]
+    active_context: Annotated[str, Field(description="What is being worked on.")] = None  # type: ignore[assignment]
+    quick_reference: Annotated[str, Field(description="What is looked up all the time.")] = None  # type: ignore[assignment]
     context: Annotated[
         dict[str, Any], Field(description="The experiment's facts: goal, primary metric, hardware.")
     ] = None  # type: ignore[assignment]
 
     def change(self) -> CoreChange:
         """Return it as the rules know it."""
-        return CoreChange(self.persona, self.human, self.context)
+        given = [label for label in EMPTY_TEXTS if label in self.model_fields_set]
+        return CoreChange({label: getattr(self, label) for label in given}, self.context)
 
 
 class CoreMemoryOut(Answer):
@@ -41,12 +46,24 @@ class CoreMemoryOut(Answer):
 
     persona: str
     human: str
+    active_context: str
+    quick_reference: str
     context: Json
+    words: Annotated[int, Field(description="Of the four texts; `context` is not counted.")]
+    max_words: Annotated[int, Field(description="LINEAGE_CORE_MAX_WORDS.")]
+    over_budget: Annotated[bool, Field(description="True where trim has something to do.")]
 
     @classmethod
-    def of(cls, core: CoreMemory) -> Self:
+    def of(cls, core: CoreMemory, *, max_words: int) -> Self:
         """Show core memory."""
-        return cls(persona=core.persona, human=core.human, context=dict(core.context))
+        words = core_words(section_texts(core))
+        return cls(
+            **core.texts,
+            context=dict(core.context),
+            words=words,
+            max_words=max_words,
+            over_budget=words > max_words,
+        )
 
 
 class WorkingContextOut(Answer):
@@ -114,5 +131,17 @@ class ReconciledOut(Answer):
     """What did not fit between the ledger and the archive."""
 
     checked: Annotated[int, Field(description="Entries that count as indexed.")]
-    missing: Annotated[list[str], Field(description="Of these, the ids without a usable vector.")]
-    dry_run: bool
+    missing: Annotated[
+        list[str],
+        Field(description="Of these, the ids without a usable vector or passage: indexed again."),
+    ]
+    differing: Annotated[
+        list[str], Field(description="Entry ids whose passage has another text: only reported.")
+    ]
+    orphans: Annotated[
+        list[str], Field(description="Passage ids of no entry in the ledger: deleted.")
+    ]
+    doubles: Annotated[
+        list[str], Field(description="Passage ids of entries that have another one: deleted.")
+    ]
+    dry_run: Annotated[bool, Field(description="True where nothing was changed.")]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field
 
 from app.api.schemas.base import Answer, Cursor, Instant, Json, Request
-from app.lineage.checkpoint import Checkpoint, Counts
+from app.lineage.checkpoint import Checkpoint, Counts, Refusal
 from app.lineage.ids import NodeId
 from app.lineage.mermaid import Branch
 from app.memory.nodes import NodeView
@@ -56,6 +56,13 @@ class CheckpointOut(Answer):
         return cls(**_checkpoint(checkpoint))
 
 
+class RefusalOut(Answer):
+    """An entry that the archive will not have, and why; it is tried again ever more rarely."""
+
+    entry_id: str
+    reason: str
+
+
 class CheckpointDetail(CheckpointOut):
     """A checkpoint with its counts."""
 
@@ -63,9 +70,14 @@ class CheckpointDetail(CheckpointOut):
     entries: int
     pending: Annotated[int, Field(description="Entries that the archive still has to take.")]
     refused: Annotated[int, Field(description="Entries that the archive will not have.")]
+    refusals: Annotated[
+        list[RefusalOut], Field(description="The oldest of them, at most 20, with the reasons.")
+    ]
 
     @classmethod
-    def with_counts(cls, checkpoint: Checkpoint, counts: Counts) -> Self:
+    def with_counts(
+        cls, checkpoint: Checkpoint, counts: Counts, refusals: Sequence[Refusal] = ()
+    ) -> Self:
         """Show a checkpoint and its counts."""
         return cls(
             **_checkpoint(checkpoint),
@@ -73,6 +85,7 @@ class CheckpointDetail(CheckpointOut):
             entries=counts.entries,
             pending=counts.pending,
             refused=counts.refused,
+            refusals=[RefusalOut(entry_id=item.entry_id, reason=item.reason) for item in refusals],
         )
 
 
