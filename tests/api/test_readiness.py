@@ -48,7 +48,8 @@ def test_a_service_that_takes_writes_and_searches_is_ok(
         "letta": {"embedding": f"letta/{model}", "letta": "0.16.7"},
     }
     # The shared service may still be telling Letta what the tests before this one set.
-    with Api(start_service(**archive_settings).base_url) as api:
+    service = start_service(storage=None, **archive_settings)
+    with Api(service.base_url) as api:
         assert answer(api.healthz()) == {"status": "ok"}
         assert answer(api.readyz()) == {
             "status": "ok",
