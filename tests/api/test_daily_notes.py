@@ -14,13 +14,6 @@ from tests.support.tree import Tree, unique_checkpoint
 ONE_DATABASE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
-@pytest.fixture
-def checkpoint(api: Api) -> str:
-    name = unique_checkpoint()
-    answer(api.checkpoint(name))
-    return name
-
-
 class Clock:
     """The clock of a service of the test's own, which stands until it is set."""
 

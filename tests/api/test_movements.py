@@ -20,13 +20,6 @@ def keyed_tree(keyed_api: Api) -> Tree:
     return grow_tree(keyed_api, unique_checkpoint())
 
 
-@pytest.fixture
-def checkpoint(api: Api) -> str:
-    name = unique_checkpoint()
-    answer(api.checkpoint(name))
-    return name
-
-
 def wanted(movement: str) -> Json:
     return {"section": "active-context", "item": ITEM} if movement == "demote" else {}
 
