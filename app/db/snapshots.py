@@ -12,6 +12,7 @@ from app.db import checkpoints as checkpoint_rows
 from app.db import notes
 from app.db.instants import from_us, now_us, to_us
 from app.db.rows import to_entry, to_node
+from app.db.statistics import count_if_doubled
 from app.db.tables import checkpoints, core_blocks, entries, nodes
 from app.lineage.checkpoint import IndexKey
 from app.lineage.entry import Collection, Entry
@@ -111,6 +112,7 @@ class Loader:
     rename_conflicts: bool
     stored: Stored = field(default_factory=Stored)
     _newest_us: int = 0
+    _uncounted: int = 0
     # What an id of the snapshot is here: another one, or nothing where its entry was left out.
     _here: dict[str, str | None] = field(default_factory=dict)
 
@@ -194,9 +196,15 @@ class Loader:
             by_id[rows[-1]["id"]] = ((*content, entry.metadata_json), rows[-1]["seq"])
             if entry.id is None:
                 by_content[content][entry.metadata_json] = rows[-1]["id"]
+        self._insert_entries(rows)
+
+    def _insert_entries(self, rows: Sequence[dict[str, Any]]) -> None:
         if rows:
             self.connection.execute(insert(entries), rows)
         self.stored.entries += len(rows)
+        self._uncounted += len(rows)
+        if count_if_doubled(self.connection, self._uncounted):
+            self._uncounted = 0
 
     def load_blocks(self, wanted: Sequence[SnapshotBlocks]) -> None:
         """Set blocks that were never set; what is there stays."""
