@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from app.layers.errors import LineMismatch
 from app.layers.markdown.blocks import Kind, blocks
+from app.layers.markdown.fences import set_aside
 from app.layers.markdown.lines import lines_of, newline_of
 from app.layers.sections import Sections, render, section_text
 from app.layers.words import count_words
@@ -92,17 +93,31 @@ class CoreDocument:
 
 
 def append_line(text: str, line: str) -> str:
-    """Return a section's text with a line at its end; one that is there already changes nothing."""
+    """Return a section's text with a line at its end; one that is there already changes nothing.
+
+    An indented one is always appended: what it says depends on what it stands below.
+    """
     if not text.strip():
         return line
-    if line in (known.rstrip("\r\n") for known in lines_of(text)):
+    indented = line[:1].isspace()
+    if not indented and line in _lines_at_the_margin(text):
         return text
     newline = newline_of(text)
     ended = text if text.endswith("\n") else f"{text}{newline}"
-    # Without a blank line it would be a part of the list item above it.
-    in_list = blocks(ended)[-1].kind is Kind.ITEM
+    # Without a blank line it would belong to the list item above it, as an indented one is to do.
+    in_list = blocks(ended)[-1].kind is Kind.ITEM and not indented
     apart = in_list and len(blocks(ended + line)) == len(blocks(ended))
     return f"{ended}{newline if apart else ''}{line}"
+
+
+def _lines_at_the_margin(text: str) -> list[str]:
+    """Return the lines that say something by themselves: those of fences and comments do not."""
+    lines = lines_of(text)
+    return [
+        line.rstrip("\r\n")
+        for line, aside in zip(lines, set_aside(lines), strict=True)
+        if not aside and not line[:1].isspace()
+    ]
 
 
 def replace_line(text: str, old: str, new: str) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.layers.markdown.fences import in_fences
+from app.layers.markdown.fences import set_aside
 from app.layers.markdown.lines import BOM, lines_of, newline_of
 from app.layers.markdown.shields import shielded, unshielded
 
@@ -74,6 +74,7 @@ class Sections:
             part if part.title is None else _with_body(part, bodies.get(part.title), newline)
             for part in self.parts
         ]
+        parts = [*(_with_end(part, newline) for part in parts[:-1]), parts[-1]]
         there = {part.title for part in parts}
         for title, body in bodies.items():
             if title not in there and body.strip():
@@ -107,10 +108,10 @@ def section_text(body: str) -> str:
 
 
 def _headings(text: str) -> Iterator[tuple[str, tuple[int, str] | None]]:
-    """Yield each line, with level and words where it is a heading outside of fences."""
+    """Yield each line, with level and words where it is a heading, in no fence and no comment."""
     lines = lines_of(text)
-    for line, fenced in zip(lines, in_fences(lines), strict=True):
-        found = None if fenced else BEGINS.fullmatch(line.removeprefix(BOM))
+    for line, aside in zip(lines, set_aside(lines), strict=True):
+        found = None if aside else BEGINS.fullmatch(line.removeprefix(BOM))
         yield line, (len(found[1]), found[2]) if found else None
 
 
@@ -120,6 +121,12 @@ def _with_body(part: Part, body: str | None, newline: str) -> Part:
         return part
     head = part.head if part.head.endswith("\n") else part.head + newline
     return replace(part, head=head, body=body)
+
+
+def _with_end(part: Part, newline: str) -> Part:
+    """Return a part whose last line ends, for a heading stands below it."""
+    text = part.head + part.body
+    return replace(part, body=part.body + newline) if text and not text.endswith("\n") else part
 
 
 def _ended(parts: Sequence[Part], newline: str) -> list[Part]:

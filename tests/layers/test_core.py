@@ -79,6 +79,22 @@ def test_a_line_that_is_there_is_not_appended_again() -> None:
     assert append_line("a\r\nb\r\nc", "b") == "a\r\nb\r\nc"
 
 
+@pytest.mark.parametrize(
+    "line", ["  - overfits", "ls"], ids=["below another item", "a line of code"]
+)
+def test_a_line_that_says_something_else_elsewhere_is_appended(line: str) -> None:
+    text = "- model A\n  - overfits\n- model B\n\n```sh\nls\n```\n- model C"
+
+    appended = append_line(text, line)
+
+    assert appended.startswith(text)
+    assert appended[len(text) :].split() == line.split()
+
+
+def test_an_indented_line_belongs_to_the_item_above_it() -> None:
+    assert append_line("- model A", "  - overfits") == "- model A\n  - overfits"
+
+
 def test_one_line_is_replaced_and_its_end_stays() -> None:
     assert replace_line("a\r\nb\r\nc", "b", "B") == "a\r\nB\r\nc"
 

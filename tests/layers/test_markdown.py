@@ -136,3 +136,31 @@ def test_a_heading_whose_line_has_no_end_gets_one_before_its_text() -> None:
 
     assert str(document.with_bodies({"Tags": "a"})) == "# Core\r\n## Tags\r\na"
     assert str(document.with_bodies({"Tags": ""})) == "# Core\r\n## Tags"
+
+
+def test_code_within_a_line_begins_no_fence() -> None:
+    text = "- ```make test``` runs the tests\n- second\n\n## Tags\n\nx\n\n```sh\nls\n```\n"
+
+    assert facts(text)[:2] == ["```make test``` runs the tests", "second"]
+    assert Sections.read(text, TITLES).bodies == {"Tags": "\nx\n\n```sh\nls\n```\n"}
+
+
+def test_a_heading_in_a_comment_begins_no_section() -> None:
+    text = "<!-- Template:\n## Tags\nWrite here.\n-->\n\n## Tags\n\nx\n"
+
+    assert Sections.read(text, TITLES).bodies == {"Tags": "\nx\n"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<!-- ```\n-->\n## Tags\nx\n```\n", "```\n<!--\n```\n## Tags\nx\n-->\n"],
+    ids=["fence in a comment", "comment in a fence"],
+)
+def test_of_a_fence_and_a_comment_the_one_that_begins_first_counts(text: str) -> None:
+    assert "Tags" in Sections.read(text, TITLES).bodies
+
+
+def test_a_text_without_a_last_line_end_gets_one_before_the_next_heading() -> None:
+    document = Sections.read("## Tags\n## Details\n- x\n", ["Tags", "Details"])
+
+    assert str(document.with_bodies({"Tags": "a"})) == "## Tags\na\n## Details\n- x\n"

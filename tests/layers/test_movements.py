@@ -30,6 +30,7 @@ from tests.layers.texts import texts
 
 TODAY = dt.date(2026, 11, 30)
 LIMIT = 40
+OWN_OF_QUICK_REFERENCE = "reference/quick-reference"
 
 
 def note_of(topic: Topic, name: str, details: str, *, title: str | None = None) -> Note:
@@ -297,3 +298,48 @@ def test_an_item_comes_to_its_note_as_it_stood_in_core(item: str) -> None:
 
     assert note.details == f"- {item}"
     assert f"\n- {item}\n" in note.text
+
+
+def test_a_note_whose_name_has_parentheses_is_found_behind_what_it_said() -> None:
+    note = note_of(Topic.PROJECTS, "notes (1)", "- Rate 0.1 diverges")
+    layers = promote(Layers(dict.fromkeys(Section, ""), [note]), note.ref).layers
+
+    trimmed = trim(layers, today=TODAY, max_words=1).layers
+
+    assert [note.ref for note in trimmed.notes] == ["projects/notes (1)", OWN_OF_QUICK_REFERENCE]
+    assert trimmed.note(OWN_OF_QUICK_REFERENCE).facts == ["See archival: projects/notes (1)"]
+
+
+def test_a_sections_own_note_in_another_form_is_referred_to_by_the_one_that_grows() -> None:
+    theirs = Note.read(Topic.REFERENCE, "quick-reference", "# Ours\n\nports", otherwise=TODAY)
+    items = "- one of four words\n- two of four words\n"
+    core = {**dict.fromkeys(Section, ""), Section.QUICK_REFERENCE: items}
+    counts = {theirs.ref: 3}
+
+    once = heartbeat(Layers(core, [theirs]), today=TODAY, max_words=5, found=counts).layers
+
+    assert once.note(f"{theirs.ref}-2").facts[-1] == f"See archival: {theirs.ref}"
+    assert once.words <= 5
+    again = heartbeat(once, today=TODAY, max_words=5, found=counts).layers
+    assert not plan(once, again)
+
+
+def test_a_note_with_a_second_heading_of_its_own_is_not_merged_away() -> None:
+    text = "# Run\n\n- one\n\n# What Mira saw\n\n- two\n"
+    other = Note.read(Topic.PROJECTS, "run", text, otherwise=TODAY)
+    layers = Layers(CORE, [note_of(Topic.PROJECTS, "run-2", "- one\n- two", title="Run"), other])
+
+    assert "What Mira saw" in "".join(note.text for note in merge(layers).layers.notes)
+
+
+@pytest.mark.parametrize("marker", ["-", "*", "1."])
+def test_a_reference_in_a_note_follows_a_merge_whatever_its_list(marker: str) -> None:
+    notes = [
+        note_of(Topic.PROJECTS, "x", "- one\n- two", title="Same"),
+        note_of(Topic.PROJECTS, "x-2", "- two", title="Same"),
+        note_of(Topic.LEARNINGS, "y", f"{marker} See archival: projects/x-2"),
+    ]
+
+    merged = merge(Layers(CORE, notes)).layers
+
+    assert f"{marker} See archival: projects/x\n" in merged.note("learnings/y").text

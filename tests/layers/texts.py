@@ -10,7 +10,8 @@ SAID = (
 ODD = (
     "# Title  ## User  ## Details  ### Below  ```  ```py  ~~~  ---  ***  -  1. one  - item  #  "
     "> quote  | a | b |  <!-- note -->  <!--  -->  \\## User  \\```  ===  - ```sh  - # in  "
-    "See archival: projects/x"
+    "See archival: projects/x  ```make test``` runs  <!--  -->  1. See archival: projects/x  "
+    "Rates (See archival: projects/my notes (1))"
 )
 INDENTED = ("  - inner", "    deep", "\ttab", "  ```", "    # deep", "   - three")
 WORDS = st.sampled_from(SAID.split("  "))

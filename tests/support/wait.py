@@ -7,6 +7,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 POLL_S = 0.01
+LONGEST_POLL_S = 0.5
+# Of the time that went by already: looks cost what is being waited for some of its own time.
+SHARE = 0.02
 
 
 def wait_until(
@@ -20,10 +23,11 @@ def wait_until(
     Raises TimeoutError with the description (called late, so that it can show what went wrong)
     once `timeout` seconds have passed.
     """
-    deadline = time.monotonic() + timeout
+    started = time.monotonic()
     while not (value := condition()):
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - started
+        if waited > timeout:
             what = describe if isinstance(describe, str) else describe()
             raise TimeoutError(f"not within {timeout:g} s: {what}")
-        time.sleep(POLL_S)
+        time.sleep(min(POLL_S + SHARE * waited, LONGEST_POLL_S))
     return value

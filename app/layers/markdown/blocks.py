@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.layers.markdown.fences import past_fence
+from app.layers.markdown.fences import past_comment, past_fence
 from app.layers.markdown.lines import BOM, INNER, MARKER, lines_of
 from app.layers.words import has_words
 
@@ -81,7 +81,7 @@ def _block(lines: list[str], at: int) -> tuple[Kind, int]:
     line = lines[at].removeprefix(BOM)
     if at == 0 and line.rstrip() == FRONT and (end := _front(lines)):
         return Kind.OTHER, end
-    if line.lstrip().startswith("<!--") and (end := _comment(lines, at)):
+    if end := past_comment(lines, at):
         return Kind.OTHER, end
     if HEADING.fullmatch(line):
         return Kind.HEADING, at + 1
@@ -101,16 +101,6 @@ def _front(lines: list[str]) -> int | None:
             return None
         if line.rstrip() == FRONT:
             return at + 1
-    return None
-
-
-def _comment(lines: list[str], at: int) -> int | None:
-    """Return where a comment ends; one that goes on past a blank line is a text like any other."""
-    for end in range(at, len(lines)):
-        if "-->" in lines[end]:
-            return end + 1
-        if not lines[end].strip():
-            return None
     return None
 
 

@@ -1,11 +1,17 @@
-"""Fenced code: where it ends, and which lines are of it. A fence without an end is none."""
+"""Fenced code: where it ends, and which lines are of it. A fence without an end is none.
+
+Comments are looked for as well, for neither holds a heading: a fence that is begun in a comment, or
+a comment that is begun in a fence, is none.
+"""
 
 import re
 from collections.abc import Callable, Sequence
 
-from app.layers.markdown.lines import MARKER, lines_of
+from app.layers.markdown.lines import BOM, MARKER, lines_of
 
-FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+# A backtick further on makes it code within a line (CommonMark 0.31, 4.5).
+FENCE_MARK = r"(?:`{3,}(?!.*`)|~{3,})"
+FENCE = re.compile(rf"[ \t]*({FENCE_MARK})")
 
 
 def past_fence(lines: Sequence[str], at: int, line: str) -> int | None:
@@ -20,23 +26,41 @@ def past_fence(lines: Sequence[str], at: int, line: str) -> int | None:
     return next((end + 1 for end in ends), None)
 
 
-def in_fences(lines: Sequence[str]) -> list[bool]:
-    """Tell of each line whether it is of a fence that has an end, in a list item or not."""
+def past_comment(lines: Sequence[str], at: int) -> int | None:
+    """Return where a comment that begins with the line at this place ends; None where none does.
+
+    One that goes on past a blank line is a text like any other: an end that somebody forgot would
+    hide all that follows.
+    """
+    if not lines[at].removeprefix(BOM).lstrip().startswith("<!--"):
+        return None
+    for end in range(at, len(lines)):
+        if "-->" in lines[end]:
+            return end + 1
+        if not lines[end].strip():
+            return None
+    return None
+
+
+def set_aside(lines: Sequence[str]) -> list[bool]:
+    """Tell of each line whether it is of a comment, or of a fence that has an end.
+
+    A fence may be in a list item.
+    """
     told: list[bool] = []
     while (at := len(told)) < len(lines):
         marker = MARKER.match(lines[at])
         first = lines[at][marker.end() :] if marker else lines[at]
-        end = past_fence(lines, at, first)
+        end = past_comment(lines, at) or past_fence(lines, at, first)
         told += [False] if end is None else [True] * (end - at)
     return told
 
 
 def outside_fences(text: str, change: Callable[[str], str]) -> str:
-    """Change the lines outside of fences; what is within a fence that ends is left alone."""
+    """Change the lines outside of fences and comments; what is within one is left alone."""
     lines = lines_of(text)
     return "".join(
-        line if fenced else change(line)
-        for line, fenced in zip(lines, in_fences(lines), strict=True)
+        line if aside else change(line) for line, aside in zip(lines, set_aside(lines), strict=True)
     )
 
 

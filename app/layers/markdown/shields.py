@@ -6,11 +6,10 @@ comes back as it was.
 
 import re
 
-from app.layers.markdown.fences import outside_fences
+from app.layers.markdown.fences import FENCE_MARK, outside_fences
 from app.layers.markdown.lines import BULLET_OR_NUMBER
 
 PREFIX = rf"([ \t]*(?:{BULLET_OR_NUMBER}[ \t]+)?)"
-FENCE_MARK = r"(?:`{3}|~{3})"
 FENCE_AHEAD = rf"(?=\\*{FENCE_MARK})"
 HEADING_AHEAD = r"(?=\\*#{1,2}(?:[ \t]|\r?\n?$))"
 SHIELDABLE = re.compile(rf"\A(?:{PREFIX}{FENCE_AHEAD}|{HEADING_AHEAD})")

@@ -1,6 +1,5 @@
 """Merge: two notes that are one become one, and every reference follows."""
 
-import re
 from collections.abc import Hashable
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ from app.layers.markdown.facts import fact
 from app.layers.movements.bodies import with_reference
 from app.layers.movements.demote import SHOWN
 from app.layers.movements.keeping import summary_of, with_facts
-from app.layers.movements.state import Action, Layers, Moved, Step, reference_to
+from app.layers.movements.state import Action, Layers, Moved, Step
 from app.layers.note import PARTS, Note
 
 
@@ -70,11 +69,13 @@ def _merged(layers: Layers, stays: Note, goes: Note) -> Layers | None:
 def _unknown(note: Note) -> set[str]:
     """Return what somebody wrote beside facts: front matter, comments, headings of their own."""
     parts = {part.casefold() for part in PARTS}
+    own = blocks(note.text)
+    title = next((block for block in own if block.level == 1), None)
     return {
         block.title or block.text.strip()
-        for block in blocks(note.text)
+        for block in own
         if (block.kind is Kind.OTHER and not RULE.fullmatch(block.text))
-        or (block.level > 1 and block.title.casefold() not in parts)
+        or (block.level and block != title and block.title.casefold() not in parts)
     }
 
 
@@ -83,11 +84,9 @@ def _following(layers: Layers, former: str, ref: str) -> Layers:
 
     A sentence that happens to name it stays as somebody wrote it.
     """
-    line = re.compile(rf"(?m)^([-*+] ){re.escape(reference_to(former))}(?=[ \t\r]*$)")
-    now = reference_to(ref)
     notes = []
     for note in layers.notes:
-        text = line.sub(lambda found: f"{found[1]}{now}", note.text)
+        text = with_reference(note.text, former, ref)
         same = text == note.text
         notes.append(note if same else Note.read(note.topic, note.name, text, otherwise=note.date))
     core = {at: with_reference(body, former, ref) for at, body in layers.core.items()}

@@ -16,7 +16,9 @@ from app.layers.note import Note, Topic
 TOPICS = "|".join(topic.value for topic in Topic)
 # In a numbered list it keeps its number.
 REFERENCE = re.compile(rf"(?:\d{{1,9}}[.)] )?See archival: (?P<ref>(?:{TOPICS})/.+)")
-PROMOTED = re.compile(rf"(?P<said>.+) \(See archival: (?P<ref>(?:{TOPICS})/[^()]+)\)", re.DOTALL)
+# A name may hold parentheses in pairs, as `notes (1)` does.
+NAME = r"(?:[^()]|\([^()]*\))+"
+PROMOTED = re.compile(rf"(?P<said>.+) \(See archival: (?P<ref>(?:{TOPICS})/{NAME})\)", re.DOTALL)
 
 
 @dataclass(frozen=True)  # no slots: what is looked up often is kept

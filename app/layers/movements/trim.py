@@ -94,6 +94,12 @@ def _is_own(named: str, ref: str) -> bool:
     return re.fullmatch(rf"{ref}(-\d+)?", named) is not None
 
 
+def _grows(layers: Layers, ref: str) -> bool:
+    """Tell whether a note can be added to; what somebody wrote in another form cannot."""
+    note = layers.find(ref)
+    return note is not None and note.takes_facts
+
+
 def _is_reference(block: Block) -> bool:
     return not referred(fact(block.text))[0]
 
@@ -102,7 +108,8 @@ def _move(
     layers: Layers, section: Section, items: Sequence[Block], place: Place
 ) -> tuple[Layers, list[Step]]:
     layers, refs = keep(layers, [block.text for block in items], place)
-    own = next((ref for ref in reversed(refs) if _is_own(ref, place.ref)), place.ref)
+    growing = (ref for ref in reversed(refs) if _is_own(ref, place.ref) and _grows(layers, ref))
+    own = next(growing, place.ref)
     # What other notes say is not written again: the section's own note tells where it is.
     elsewhere = [reference_to(ref) for ref in dict.fromkeys(refs) if ref != own]
     layers, told = add(layers, elsewhere, replace(place, name=own.partition("/")[2]))
