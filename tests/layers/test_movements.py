@@ -310,13 +310,16 @@ def test_a_note_whose_name_has_parentheses_is_found_behind_what_it_said() -> Non
     assert trimmed.note(OWN_OF_QUICK_REFERENCE).facts == ["See archival: projects/notes (1)"]
 
 
-def test_a_sections_own_note_in_another_form_is_referred_to_by_the_one_that_grows() -> None:
+@pytest.mark.parametrize("items", ["", "- one of four words\n- two of four words\n"])
+def test_a_sections_own_note_in_another_form_is_referred_to_by_the_one_that_grows(
+    items: str,
+) -> None:
     theirs = Note.read(Topic.REFERENCE, "quick-reference", "# Ours\n\nports", otherwise=TODAY)
-    items = "- one of four words\n- two of four words\n"
     core = {**dict.fromkeys(Section, ""), Section.QUICK_REFERENCE: items}
     counts = {theirs.ref: 3}
 
     once = heartbeat(Layers(core, [theirs]), today=TODAY, max_words=5, found=counts).layers
+    once = trim(once, today=TODAY, max_words=3).layers
 
     assert once.note(f"{theirs.ref}-2").facts[-1] == f"See archival: {theirs.ref}"
     assert once.words <= 5

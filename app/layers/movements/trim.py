@@ -109,11 +109,12 @@ def _move(
 ) -> tuple[Layers, list[Step]]:
     layers, refs = keep(layers, [block.text for block in items], place)
     growing = (ref for ref in reversed(refs) if _is_own(ref, place.ref) and _grows(layers, ref))
-    own = next(growing, place.ref)
+    own = next(growing, None)
     # What other notes say is not written again: the section's own note tells where it is.
     elsewhere = [reference_to(ref) for ref in dict.fromkeys(refs) if ref != own]
-    layers, told = add(layers, elsewhere, replace(place, name=own.partition("/")[2]))
-    own = told[-1] if told else own
+    name = (own or place.ref).partition("/")[2]
+    layers, told = add(layers, elsewhere, replace(place, name=name))
+    own = told[-1] if told else own or place.ref
     body = without_items(layers.core[section], items, own)
     steps = [Step(Action.DEMOTED, cut(plain(block.text), SHOWN), section, own) for block in items]
     return layers.with_body(section, body), steps
