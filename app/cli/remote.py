@@ -8,7 +8,7 @@ from typing import TypeVar
 from app.client import DailyNote, Layers, Note, Refused, Service
 from app.layers.core import Section
 from app.layers.daily import DayItem, as_note, read_note, time_of_day
-from app.workspace.syncing import Comparison, Difference, Side
+from app.workspace.syncing import Comparison, Difference, Side, leans_on
 
 T = TypeVar("T")
 
@@ -62,7 +62,8 @@ def send(layers: Layers, remote: Remote, chosen: Comparison) -> Sent:
     """Bring a checkpoint up to the folder, difference by difference.
 
     What somebody else edits meanwhile is refused by its version. Notes go first, so that no fact is
-    missing on its way from core to a note; those that core still says are sent again at the end.
+    missing on its way from core to a note: a section waits with the note that it refers to. Notes
+    that core still says are sent again at the end.
     Raises Unreachable.
     """
     renamed: dict[str, str] = {}
@@ -74,8 +75,15 @@ def send(layers: Layers, remote: Remote, chosen: Comparison) -> Sent:
 
     notes = _refused(chosen.notes, send_note)
     days = _refused(chosen.days, partial(_send_day, layers))
-    core = _refused(chosen.core, partial(_send_section, layers, remote))
     said = {key for key, refused in notes.items() if refused.document.get("type") == DUPLICATE}
+    waiting = {
+        section.key: refused
+        for section in chosen.core
+        for ref, refused in notes.items()
+        if ref not in said and leans_on(section, ref)
+    }
+    ready = [section for section in chosen.core if section.key not in waiting]
+    core = waiting | _refused(ready, partial(_send_section, layers, remote))
     again = _refused([note for note in chosen.notes if note.key in said], send_note)
     for_good = {key: refused for key, refused in notes.items() if key not in said}
     return Sent(for_good | again | days | core, renamed)

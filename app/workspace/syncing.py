@@ -1,20 +1,22 @@
 """What a folder and a checkpoint owe each other: a comparison of three, and nothing is deleted.
 
 Both sides are compared with what they held when they last agreed. What changed on one side goes to
-the other; what changed on both is a conflict, for a person to settle; what is missing on one side
-and was not changed on the other since stays missing there, and stays here. Daily notes are never
-changed but added to: each side gets the facts that it lacks.
+the other; what changed on both is a conflict, for a person to settle, and so is a section of core
+that refers to such a note on one side alone, for it may have given its words to it. What is missing
+on one side and was not changed on the other since stays missing there, and stays here. Daily notes
+are never changed but added to: each side gets the facts that it lacks.
 """
 
 import hashlib
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, TypeAlias, TypeVar
 
 from app.layers.core import Section
 from app.layers.daily import DayItem, read_day
 from app.layers.day_file import render_day
+from app.layers.movements.state import mention_of
 from app.layers.sections import body_text
 
 T = TypeVar("T")
@@ -99,9 +101,16 @@ class Comparison:
 
 def compare(local: Side, remote: Side, base: Base) -> Comparison:
     """Return what differs between a folder and a checkpoint, and what each difference asks for."""
+    notes = tuple(_differences(_notes(local), _notes(remote), base.notes))
+    stuck = [note.key for note in notes if note.way is Way.CONFLICT]
     return Comparison(
-        core=tuple(_differences(_core(local), _core(remote), base.core)),
-        notes=tuple(_differences(_notes(local), _notes(remote), base.notes)),
+        core=tuple(
+            replace(section, way=Way.CONFLICT)
+            if section.way in (Way.PUSH, Way.PULL) and _leans_on_any(section, stuck)
+            else section
+            for section in _differences(_core(local), _core(remote), base.core)
+        ),
+        notes=notes,
         days=tuple(_differences(_days(local), _days(remote), base.days)),
     )
 
@@ -113,6 +122,24 @@ def agreed(local: Side, remote: Side, base: Base) -> Base:
         notes=_agreed(_notes(local), _notes(remote), base.notes),
         days=_agreed(_days(local), _days(remote), base.days),
     )
+
+
+def leans_on(section: Difference[str], ref: str) -> bool:
+    """Tell whether the side to be sent refers to a note as the other does not.
+
+    Brought over without the note, it would take along what it said before.
+    """
+    sent, there = (
+        (section.local, section.remote)
+        if section.way is Way.PUSH
+        else (section.remote, section.local)
+    )
+    form = mention_of(ref)
+    return bool(form.search(sent or "")) and not form.search(there or "")
+
+
+def _leans_on_any(section: Difference[str], refs: Iterable[str]) -> bool:
+    return any(leans_on(section, ref) for ref in refs)
 
 
 # What is compared: by key, its digest and itself.

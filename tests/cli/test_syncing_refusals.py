@@ -194,3 +194,16 @@ def test_a_daily_note_that_is_refused_is_named_by_its_day_and_first_words(both: 
     done = both.do("push", code=1)
 
     assert done.stderr.startswith("Refused 2026-03-14, 'the loss fell again again again again…': ")
+
+
+def test_a_section_waits_with_the_refused_note_that_took_its_words(both: Both) -> None:
+    filled(both).push()
+    gone = "- Locatering: survey of sites"
+    both.write("core.md", CORE.replace(gone, "- See archival: projects/locatering"))
+    both.write("archival/projects/locatering.md", f"{gone}\n\n{'x' * 40_000}")
+
+    refused = both.do("push", code=1)
+
+    said = [line.partition(": ")[0] for line in refused.stderr.splitlines()]
+    assert said == ["Refused projects/locatering", "Refused active-context"]
+    assert gone in both.layers.core_markdown()

@@ -315,3 +315,22 @@ def test_after_a_pull_there_is_nothing_more_to_pull(
         assert {item.fact for item in before.days} <= {item.fact for item in local.side.days}
         assert before.notes.keys() <= local.side.notes.keys()
         remember(root, HERE, remote)
+
+
+def test_a_section_that_gave_its_words_to_a_note_waits_until_the_note_is_settled() -> None:
+    started = side(core={Section.USER: "- tea\n- cats"}, notes={NOTE: "Ada"})
+    here = side(core={Section.USER: f"- See archival: {NOTE}\n- cats"}, notes={NOTE: "Ada, tea"})
+    there = side(core={Section.USER: "- tea\n- cats"}, notes={NOTE: "Ada, London"})
+
+    for local, remote in ((here, there), (there, here)):
+        found = ways(compare(local, remote, base_of(started)))
+        assert found == {"user": Way.CONFLICT, NOTE: Way.CONFLICT}
+
+
+def test_a_section_that_referred_to_a_note_before_does_not_wait_for_it() -> None:
+    started = side(core={Section.USER: f"- See archival: {NOTE}"}, notes={NOTE: "Ada"})
+    here = side(core={Section.USER: f"- See archival: {NOTE}\n- new"}, notes={NOTE: "Ada, tea"})
+    there = side(core=dict(started.core), notes={NOTE: "Ada, London"})
+
+    found = ways(compare(here, there, base_of(started)))
+    assert found == {"user": Way.PUSH, NOTE: Way.CONFLICT}
