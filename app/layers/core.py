@@ -53,6 +53,11 @@ def core_words(texts: Mapping[Section, str]) -> int:
     return sum(count_words(text) for text in texts.values())
 
 
+def said_by(bodies: Mapping[Section, str]) -> dict[Section, str]:
+    """Return what the sections of a file say, given the bodies that stand below their headings."""
+    return {section: section_text(body) for section, body in bodies.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class CoreDocument:
     """A `core.md` as somebody wrote it; what no section holds stays where it is."""
@@ -76,12 +81,13 @@ class CoreDocument:
     @property
     def texts(self) -> dict[Section, str]:
         """What each section says, as the service holds it."""
-        return {section: section_text(body) for section, body in self.bodies.items()}
+        return said_by(self.bodies)
 
     @property
     def other_words(self) -> int:
         """How many words are in no section; the document's own heading does not count."""
-        rest = count_words(self.document.rest)
+        parts = [part for part in self.document.parts if part.title is None]
+        rest = sum(count_words(part.head) + count_words(section_text(part.body)) for part in parts)
         heading = self.document.first_heading
         return rest - count_words(heading) if heading.casefold() == HEADING.casefold() else rest
 

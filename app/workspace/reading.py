@@ -44,6 +44,7 @@ def read_workspace(folder: Folder, *, first: dt.date = dt.date.min) -> Reading:
         notes=sorted((note for note, _ in found.values()), key=lambda note: (note.date, note.ref)),
         days=tuple(_days(folder, first, skipped)),
         other_words=document.other_words,
+        shielded=True,
     )
     notes = {ref: seen for ref, (_, seen) in found.items()}
     return Reading(layers, core, document, notes, tuple(skipped))

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Self
 
-from app.layers.core import Section, core_words
+from app.layers.core import Section, core_words, said_by
 from app.layers.daily import DayItem
 from app.layers.errors import UnknownNote
 from app.layers.markdown.facts import facts
@@ -25,8 +25,9 @@ PROMOTED = re.compile(rf"(?P<said>.+) \(See archival: (?P<ref>(?:{TOPICS})/{NAME
 class Layers:
     """What is in core, in the archive and in the daily notes.
 
-    `core` holds what stands below each heading, as it stands there; `other_words` counts what core
-    holds in no section. `notes` are in order of age, `merged` says which ref took over which.
+    `core` holds what stands below each heading, as it stands there: in a file (`shielded`), with a
+    backslash where it would begin a section or a fence. `other_words` counts what core holds in no
+    section. `notes` are in order of age, `merged` says which ref took over which.
     """
 
     core: Mapping[Section, str]
@@ -34,11 +35,13 @@ class Layers:
     days: Sequence[DayItem] = ()
     other_words: int = 0
     merged: Mapping[str, str] = field(default_factory=dict)
+    shielded: bool = False
 
     @property
     def words(self) -> int:
-        """How many words core counts for."""
-        return core_words(self.core) + self.other_words
+        """How many words core counts for, by what its sections say."""
+        texts = said_by(self.core) if self.shielded else self.core
+        return core_words(texts) + self.other_words
 
     def find(self, ref: str) -> Note | None:
         """Return the note of this ref."""
