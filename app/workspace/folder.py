@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from app.workspace.descent import folder_of, open_file, opened_folder, told
@@ -52,11 +53,11 @@ class Folder:
         except FileNotFoundError:
             return Seen(path, None)
 
-    def list(self, path: str = "") -> Listing:
-        """Return what lies in a folder; nothing where there is none."""
+    def list(self, path: str = "", *, at_most: int | None = None) -> Listing:
+        """Return what lies in a folder, `at_most` so much of it; nothing where there is none."""
         try:
             with opened_folder(self._root, path) as folder, told(path or "."):
-                return _listing(folder)
+                return _listing(folder, at_most)
         except FileNotFoundError:
             return Listing()
 
@@ -97,10 +98,10 @@ def _read(parent: int, name: str, path: str) -> Seen:
         return Seen(path, file.read())
 
 
-def _listing(folder: int) -> Listing:
+def _listing(folder: int, at_most: int | None) -> Listing:
     files, folders, skipped = [], [], []
     with os.scandir(folder) as entries:
-        for entry in entries:
+        for entry in islice(entries, at_most):
             if not is_fit(entry.name):
                 skipped.append(ascii(entry.name))
             elif entry.is_file(follow_symlinks=False):

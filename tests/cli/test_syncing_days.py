@@ -105,3 +105,26 @@ def test_a_note_that_says_several_things_is_several_facts_on_both_sides(both: Bo
 
     assert done.stdout.startswith("Nothing to move.\n"), done.stdout
     assert both.differ() == {}
+
+
+def test_a_file_that_is_no_day_and_no_note_is_told_once_by_push_pull_and_diff(both: Both) -> None:
+    both.write("2026-3-4.md", "- never sent\n")
+    both.write("archival/projects/N.MD", "never sent either\n")
+
+    for command, more in (("push", ["--dry-run"]), ("push", []), ("pull", []), ("diff", [])):
+        assert both.do(command, *more).stderr.splitlines() == [
+            "Skipped memory/2026-3-4.md: not named as a day is (YYYY-MM-DD); left as it is.",
+            "Skipped memory/archival/projects/N.MD: its ending is not .md; left as it is.",
+        ]
+    assert both.do("diff").stdout == "Nothing else differs.\n"
+    assert (both.layers.notes(), both.layers.daily_notes()) == ([], [])
+
+
+def test_core_counts_alike_over_http_and_in_a_folder_that_pulled_it(both: Both) -> None:
+    fence = "```" + "a" * 27
+    both.layers.set_section("user", f"## heading\n{fence}\nopen fence text", if_match="*")
+    both.pull()
+
+    done = run("workspace", "heartbeat", str(both.folder))
+
+    assert f"Core has {both.layers.core().words} words of at most" in done.stdout

@@ -58,7 +58,7 @@ def check_a_life(handmade: Handmade) -> None:
         with open_folder(root) as folder:
             reading = read_workspace(folder)
         assert reading.layers.words <= MAX_WORDS
-        assert reading.skipped == ()
+        assert all("/mine/" in sentence for sentence in reading.skipped)
         after = contents(root)
         for path, data in handmade.files.items():
             if not path.startswith(("memory/core", "memory/archival/")) or "/mine/" in path:

@@ -334,8 +334,11 @@ def test_what_cannot_be_read_is_skipped_and_named_and_keeps_its_bytes(root: Path
     assert {path: contents(root)[path] for path in odd} == odd
     assert sorted(sentence.split(": ")[0] for sentence in outcome.skipped) == [
         "memory/2026-06-08.md",
+        "memory/2026-13-45.md",
+        "memory/archival/mine/own.md",
         "memory/archival/people/a:b.md",
         "memory/archival/people/broken.md",
+        "memory/plan.md",
     ]
 
 
