@@ -19,6 +19,7 @@ from tests.support.tree import Tree, grow_tree
 from tests.support.wait import wait_until
 
 NAME = "memory_backup.jsonl.gz"
+FILES = [".written_by", NAME]
 NEVER = 86_400.0
 
 
@@ -47,14 +48,57 @@ def test_on_demand_it_is_what_a_backup_sends(start_service: StartService, kept: 
         assert kept.read_bytes() == api.backup("exp1").content
 
 
-def test_nothing_but_the_file_is_in_its_folder(start_service: StartService, kept: Path) -> None:
+def test_nothing_but_the_file_and_who_wrote_it_is_in_its_folder(
+    start_service: StartService, kept: Path
+) -> None:
     service = start_service(snapshot_dir=kept.parents[1], snapshot_quiet_s=NEVER)
     with Api(service.base_url) as api:
         grow_tree(api, "exp1")
         answer(api.keep_snapshot("exp1"))
         answer(api.keep_snapshot("exp1"))
 
-    assert [file.name for file in kept.parent.iterdir()] == [NAME]
+    assert sorted(file.name for file in kept.parent.iterdir()) == FILES
+
+
+def test_a_new_checkpoint_of_the_name_keeps_the_snapshot_of_the_lost_one(
+    start_service: StartService, kept: Path
+) -> None:
+    lost = start_service(snapshot_dir=kept.parents[1], snapshot_quiet_s=NEVER)
+    with Api(lost.base_url) as api:
+        grow_tree(api, "exp1").write("root", "blue door")
+    lost.stop()
+    former = kept.read_bytes()
+
+    service = start_service(snapshot_dir=kept.parents[1], snapshot_quiet_s=NEVER)
+    with Api(service.base_url) as api:
+        tree = grow_tree(api, "exp1")
+        for text in ("red door", "green door"):
+            tree.write("root", text)
+            answer(api.keep_snapshot("exp1"))
+    service.stop()
+
+    assert "green door" in gzip.decompress(kept.read_bytes()).decode()
+    [aside] = kept.parent.glob("memory_backup.2*.jsonl.gz")
+    assert aside.read_bytes() == former
+
+
+def test_an_empty_checkpoint_of_the_name_is_resumed_from_what_is_kept(
+    start_service: StartService, kept: Path
+) -> None:
+    lost = start_service(snapshot_dir=kept.parents[1], snapshot_quiet_s=NEVER)
+    with Api(lost.base_url) as api:
+        grow_tree(api, "exp1").write("root", "blue door")
+    lost.stop()
+    empty = start_service(snapshot_dir=kept.parents[1], snapshot_quiet_s=NEVER)
+    with Api(empty.base_url) as api:
+        answer(api.checkpoint("exp1"))
+    empty.stop()
+
+    service = start_service(snapshot_dir=kept.parents[1], snapshot_quiet_s=NEVER)
+    with Api(service.base_url) as api:
+        answer(api.checkpoint("exp1"))
+        assert answer(api.resume("exp1"))["did"] == "restored"
+        assert texts(api, "exp1.root") == ["blue door"]
 
 
 def test_an_unknown_checkpoint_has_none(start_service: StartService, tmp_path: Path) -> None:
@@ -222,7 +266,7 @@ def test_snapshots_asked_for_at_once_leave_one_whole_file(
     assert statuses == [[200] * 10] * 2
     reader.check(kept.read_bytes())
     assert (reader.broken, reader.seen > 10) == ([], True)
-    assert [file.name for file in kept.parent.iterdir()] == [NAME]
+    assert sorted(file.name for file in kept.parent.iterdir()) == FILES
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(15, marks=pytest.mark.slow)])
@@ -253,7 +297,7 @@ def test_the_file_is_whole_at_every_moment_and_after_every_kill(
         assert "the end" in gzip.decompress(kept.read_bytes()).decode()
         assert reader.seen > kills
         assert reader.broken == []
-        assert [file.name for file in kept.parent.iterdir()] == [NAME]
+        assert sorted(file.name for file in kept.parent.iterdir()) == FILES
 
 
 def keep_until_killed(base_url: str) -> None:

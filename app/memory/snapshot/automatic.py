@@ -1,9 +1,7 @@
 """Snapshots that write themselves: after a quiet period, on demand, and when the service stops."""
 
 import asyncio
-import filecmp
 import os
-import secrets
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from pathlib import Path
 import structlog
 
 from app.db import checkpoints as checkpoint_rows
+from app.db import snapshots as rows
 from app.lineage.errors import (
     InvalidInput,
     LedgerUnavailable,
@@ -19,6 +18,7 @@ from app.lineage.errors import (
     UnknownCheckpoint,
 )
 from app.memory.services import Services
+from app.memory.snapshot.keeping import beside, put_in_place
 from app.memory.snapshot.writing import FILE_NAME, remove_leavings, write_snapshot
 
 LOOK_EVERY_S = 1.0
@@ -88,7 +88,8 @@ class AutomaticSnapshots:
                 continue
             counters = seen.counters
             try:
-                await keep_snapshot(self._services, checkpoint)
+                if await self._has_something(checkpoint):
+                    await keep_snapshot(self._services, checkpoint)
             except UnknownCheckpoint:
                 continue
             except SnapshotFailed as error:
@@ -98,12 +99,19 @@ class AutomaticSnapshots:
                 continue
             seen.written = counters
 
+    async def _has_something(self, checkpoint: str) -> bool:
+        """Tell whether there is something to lose; what is empty may be about to be resumed."""
+        return not await self._services.ledger.read(
+            lambda connection: rows.is_empty(connection, checkpoint)
+        )
+
 
 async def keep_snapshot(services: Services, checkpoint: str) -> Path:
     """Write the checkpoint's snapshot file and return its path.
 
     InvalidInput without LINEAGE_SNAPSHOT_DIR, UnknownCheckpoint, SnapshotFailed. The file is
-    written beside, synced and renamed: whoever opens it finds a whole one, the old or the new.
+    written beside, synced and renamed: whoever opens it finds a whole one, the old or the new. One
+    that another checkpoint of the name wrote is kept beside it.
     """
     folder = _folder(services) / checkpoint
     try:
@@ -115,29 +123,17 @@ async def keep_snapshot(services: Services, checkpoint: str) -> Path:
 
 
 async def _replace(services: Services, checkpoint: str, target: Path) -> Path:
-    beside = target.with_name(f".{FILE_NAME}.{secrets.token_hex(8)}")
+    written = beside(target)
     try:
-        with open(beside, "xb") as file:  # noqa: PTH123, ASYNC230  (opens at once)
-            await write_snapshot(services, checkpoint, file)
+        with open(written, "xb") as file:  # noqa: PTH123, ASYNC230  (opens at once)
+            incarnation = await write_snapshot(services, checkpoint, file)
             await asyncio.to_thread(os.fsync, file.fileno())
-        await asyncio.to_thread(_put_in_place, beside, target)
+        await asyncio.to_thread(put_in_place, written, target, incarnation=incarnation)
     except BaseException:
         with suppress(FileNotFoundError):
-            os.unlink(beside)  # noqa: PTH108  (at once, cancelled or not)
+            os.unlink(written)  # noqa: PTH108  (at once, cancelled or not)
         raise
     return target
-
-
-def _put_in_place(beside: Path, target: Path) -> None:
-    if target.exists() and filecmp.cmp(beside, target, shallow=False):
-        beside.unlink()
-        return
-    beside.replace(target)
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _folder(services: Services) -> Path:

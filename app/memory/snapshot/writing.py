@@ -47,20 +47,23 @@ async def spool_snapshot(services: Services, checkpoint: str) -> IO[bytes]:
     return file
 
 
-async def write_snapshot(services: Services, checkpoint: str, file: IO[bytes]) -> None:
-    """Write the checkpoint's snapshot into a file. UnknownCheckpoint, SnapshotFailed."""
+async def write_snapshot(services: Services, checkpoint: str, file: IO[bytes]) -> str:
+    """Write the checkpoint's snapshot into a file, and return the checkpoint's incarnation.
+
+    UnknownCheckpoint, SnapshotFailed.
+    """
     model = services.archive.model
 
-    def write(connection: ReadTransaction) -> None:
+    def write(connection: ReadTransaction) -> str:
         try:
-            _write(connection, checkpoint, file, model=model)
+            return _write(connection, checkpoint, file, model=model)
         except OSError as error:
             raise SnapshotFailed(error.strerror) from error
 
-    await services.ledger.read_at_one_instant(write)
+    return await services.ledger.read_at_one_instant(write)
 
 
-def _write(connection: ReadTransaction, checkpoint: str, file: IO[bytes], *, model: str) -> None:
+def _write(connection: ReadTransaction, checkpoint: str, file: IO[bytes], *, model: str) -> str:
     row = checkpoint_rows.get(connection, checkpoint)
     writer = LineWriter(file)
     counts: Counter[str] = Counter()
@@ -76,6 +79,7 @@ def _write(connection: ReadTransaction, checkpoint: str, file: IO[bytes], *, mod
     writer.write(end_line(End(writer.lines, counts, writer.sha256)))
     writer.finish()
     file.flush()
+    return row.incarnation
 
 
 def _temporary(folder: Path) -> IO[bytes]:
