@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,6 +59,13 @@ def is_empty(connection: Connection, checkpoint: str) -> bool:
     return not any(counts)
 
 
+def describe(connection: Connection, checkpoint: str, *, name: str | None, metadata: str) -> None:
+    """Give a checkpoint a name and metadata where it has none."""
+    update_one = update(checkpoints).where(checkpoints.c.id == checkpoint)
+    connection.execute(update_one.where(checkpoints.c.name.is_(None)).values(name=name))
+    connection.execute(update_one.where(checkpoints.c.metadata == "{}").values(metadata=metadata))
+
+
 def revive(
     connection: Connection, checkpoint: str, *, name: str | None, metadata: str
 ) -> dict[str, Any]:
@@ -113,8 +120,13 @@ class Loader:
     stored: Stored = field(default_factory=Stored)
     _newest_us: int = 0
     _uncounted: int = 0
+    # Which of the entries that were there the snapshot had, by their numbers, a bit for each.
+    _named: bytearray = field(init=False)
     # What an id of the snapshot is here: another one, or nothing where its entry was left out.
     _here: dict[str, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._named = bytearray(self.row["last_seq"] // 8 + 1)
 
     @property
     def checkpoint(self) -> str:
@@ -165,14 +177,14 @@ class Loader:
         """
         ids = [entry.id for _, entry in numbered if entry.id is not None]
         by_id = self._by_id(ids)
-        by_content = self._by_content([entry for _, entry in numbered])
+        by_content = self._by_content([entry for _, entry in numbered], besides=by_id)
         rows = []
         for number, given in numbered:
             entry = _superseding(given, self._here)
             content = _content(entry)
             if entry.id is not None and entry.id in by_id:
                 kept_content, kept_seq = by_id[entry.id]
-                if kept_seq > self.row["last_seq"]:
+                if kept_seq > self.row["last_seq"] or self._was_named(kept_seq):
                     raise SnapshotRefused(number, f"the entry id {entry.id!r} was there before")
                 if kept_content == (*content, entry.metadata_json):
                     self.stored.skipped += 1
@@ -188,14 +200,14 @@ class Loader:
                     continue
                 renamed = self._here[entry.id] = self.new_id()
                 rows.append(self._entry_row(entry, renamed))
-            elif content in by_content:
+            elif (alike := _alike(entry, by_content.get(content, {}))) is not None:
+                if entry.id is not None:
+                    self._here[entry.id] = alike
                 self.stored.skipped += 1
                 continue
             else:
                 rows.append(self._entry_row(entry, entry.id or self.new_id()))
             by_id[rows[-1]["id"]] = ((*content, entry.metadata_json), rows[-1]["seq"])
-            if entry.id is None:
-                by_content[content][entry.metadata_json] = rows[-1]["id"]
         self._insert_entries(rows)
 
     def _insert_entries(self, rows: Sequence[dict[str, Any]]) -> None:
@@ -280,10 +292,20 @@ class Loader:
             for row in self.connection.execute(query).mappings()
         }
 
+    def _was_named(self, seq: int) -> bool:
+        """Tell whether the snapshot had an entry that is there before, and remember that it has."""
+        byte, bit = seq // 8, 1 << seq % 8
+        before = bool(self._named[byte] & bit)
+        self._named[byte] |= bit
+        return before
+
     def _by_content(
-        self, wanted: Sequence[SnapshotEntry]
+        self, wanted: Sequence[SnapshotEntry], *, besides: Container[str]
     ) -> defaultdict[tuple[Any, ...], dict[str, str]]:
-        """Return what is there of the chunk's nodes, times and bytes: ids by their metadata."""
+        """Return what is there of the chunk's nodes, times and bytes: ids by their metadata.
+
+        What the chunk names by its id is left out: it has its own line.
+        """
         found: defaultdict[tuple[Any, ...], dict[str, str]] = defaultdict(dict)
         for collection in Collection:
             instants = {to_us(item.created_at) for item in wanted if item.collection is collection}
@@ -304,7 +326,8 @@ class Loader:
                 entries.c.seq <= self.row["last_seq"],
             )
             for entry_id, *content, metadata in self.connection.execute(query):
-                found[tuple(content)][metadata] = entry_id
+                if entry_id not in besides:
+                    found[tuple(content)][metadata] = entry_id
         return found
 
     def _entry_row(self, entry: SnapshotEntry, entry_id: str) -> dict[str, Any]:
@@ -350,6 +373,11 @@ def _superseding(entry: SnapshotEntry, here: dict[str, str | None]) -> SnapshotE
         return entry
     metadata[notes.SUPERSEDES] = names
     return replace(entry, metadata_json=compact(metadata))
+
+
+def _alike(entry: SnapshotEntry, there: Mapping[str, str]) -> str | None:
+    """Return the id of what is there of an entry's content, rather with the same metadata."""
+    return there.get(entry.metadata_json) or next(iter(there.values()), None)
 
 
 def _content(entry: SnapshotEntry) -> tuple[str, str, int, bytes]:

@@ -146,3 +146,13 @@ def test_the_other_tools_own_names_stay_readable_in_ours(tree: Tree) -> None:
     (line,) = [line for line in lines if line["kind"] == "node_scope"]
     assert (line["node_id"], line["text"], line["metadata"]) == ("a", "blue door", {"type": "log"})
     assert isinstance(line["ts"], float)
+
+
+def test_two_entries_of_one_file_that_differ_in_metadata_alone_both_come_in(api: Api) -> None:
+    checkpoint = unique_checkpoint()
+    file = packed([foreign("same", metadata={"type": kind}) for kind in ("log", "summary")])
+
+    done = answer(api.restore(checkpoint, file))
+
+    assert (done["restored"]["entries"], done["skipped"]) == (2, 0)
+    assert answer(api.restore(checkpoint, file))["restored"]["entries"] == 0

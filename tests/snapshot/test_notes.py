@@ -219,3 +219,20 @@ def test_a_note_of_another_tool_is_a_note_of_reference_under_its_id(api: Api) ->
     assert (note["topic"], note["name"], note["date"]) == ("reference", note["id"], "2023-11-14")
     assert answer(api.notes(checkpoint, topic="reference"))["items"] == [note]
     assert (day["date"], day["at"], day["heading"]) == ("2023-11-14", None, None)
+
+
+@pytest.mark.parametrize("mode", ["skip", "merge"])
+def test_a_note_known_by_its_content_is_superseded_by_its_id_here(api: Api, mode: str) -> None:
+    checkpoint = unique_checkpoint()
+
+    def of(first: str) -> bytes:
+        old = entry("old fact", None, kind="reference", id=first, ts=2.0)
+        new = entry("new fact", None, kind="reference", id="n2", ts=3.0)
+        return sealed([header(), old, new | {"metadata": {"supersedes": [first]}}])
+
+    answer(api.restore(checkpoint, of("renamed")))
+
+    done = answer(api.restore(checkpoint, of("n1"), on_conflict=mode))
+
+    assert (done["restored"]["entries"], done["skipped"], done["conflicts"]) == (0, 2, 0)
+    assert counting(api, checkpoint) == ["n2"]

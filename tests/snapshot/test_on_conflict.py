@@ -286,3 +286,47 @@ def test_the_same_words_under_two_ids_are_two_entries(api: Api) -> None:
     assert answer(api.restore(checkpoint, file))["restored"]["entries"] == 2
     assert answer(api.restore(checkpoint, file))["restored"]["entries"] == 0
     assert [line["id"] for line in records(api.backup(checkpoint).content)[2:4]] == ["one", "two"]
+
+
+@pytest.mark.parametrize("mode", ["skip", "merge"])
+def test_an_id_twice_in_a_file_is_refused_where_it_is_known_too(api: Api, mode: str) -> None:
+    checkpoint = unique_checkpoint()
+    lines = [header(checkpoint), node("root"), entry("one", id="i1")]
+    answer(api.restore(checkpoint, sealed(lines)))
+
+    refused = api.restore(checkpoint, sealed([*lines, entry("two", id="i1")]), on_conflict=mode)
+
+    assert (refused.status_code, refused.json()["line"]) == (422, 4)
+    assert texts(api, f"{checkpoint}.root") == ["one"]
+
+
+def test_an_entry_is_not_taken_for_one_that_has_its_own_line(api: Api) -> None:
+    checkpoint = unique_checkpoint()
+    lines = [header(checkpoint), node("root"), entry("same", id="i1")]
+    answer(api.restore(checkpoint, sealed(lines)))
+
+    answer(api.restore(checkpoint, sealed([*lines, entry("same", id="i2")])))
+
+    assert [item["id"] for item in own(api, f"{checkpoint}.root")] == ["i1", "i2"]
+
+
+def test_an_empty_checkpoint_without_a_name_takes_the_snapshots(api: Api) -> None:
+    named, unnamed = unique_checkpoint(), unique_checkpoint()
+    answer(api.checkpoint(named, name="mine", metadata={"own": 1}))
+    answer(api.checkpoint(unnamed))
+    file = sealed([header("exp1", name="My run", metadata={"gpu": "A100"}), node("root")])
+
+    for checkpoint in (named, unnamed):
+        answer(api.restore(checkpoint, file))
+
+    assert _described(api, named) == ("mine", {"own": 1})
+    assert _described(api, unnamed) == ("My run", {"gpu": "A100"})
+    answer(api.checkpoint(checkpoint := unique_checkpoint()))
+    answer(api.node(checkpoint, "root"))
+    answer(api.restore(checkpoint, file))
+    assert _described(api, checkpoint) == (None, {})
+
+
+def _described(api: Api, checkpoint: str) -> tuple[str | None, Json]:
+    shown = answer(api.get_checkpoint(checkpoint))
+    return shown["name"], shown["metadata"]

@@ -112,8 +112,11 @@ def _target(
         row = dict(checkpoint_rows.lock(tx.connection, checkpoint))
     except UnknownCheckpoint:
         return rows.revive(tx.connection, checkpoint, name=name, metadata=metadata)
-    if on_conflict is OnConflict.FAIL and not rows.is_empty(tx.connection, checkpoint):
+    empty = rows.is_empty(tx.connection, checkpoint)
+    if on_conflict is OnConflict.FAIL and not empty:
         raise RestoreConflict(checkpoint)
+    if empty:
+        rows.describe(tx.connection, checkpoint, name=name, metadata=metadata)
     return row
 
 
