@@ -52,14 +52,15 @@ def read_tree(file: Path) -> dict[str, Parent]:
     file serves as well.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise BadInput(f"{file} is not UTF-8.") from None
     whole = _parsed(text)
     if isinstance(whole, dict) and not ("name" in whole and whole.keys() <= NODE_FIELDS):
         return {name: Parent(_parent(file, name, value)) for name, value in whole.items()}
     tree: dict[str, Parent] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Not splitlines(): a text may hold U+2028, which ends no line of JSON.
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         record = _parsed(line)

@@ -107,9 +107,8 @@ def restore(
 
 
 def resume(
-    checkpoint_dir: Annotated[
-        Path, typer.Argument(file_okay=False, help=f"A directory with a {FILE_NAME}.")
-    ],
+    # As it was given: a Path would drop slashes that the workers' variable keeps.
+    checkpoint_dir: Annotated[str, typer.Argument(help=f"A directory with a {FILE_NAME}.")],
     *,
     wait: Wait = True,
     url: ServiceUrl = DEFAULT_URL,
@@ -121,7 +120,7 @@ def resume(
     Restores it where the service has nothing of it, indexes it anew where Letta has lost it, else
     does nothing. Workers whose ARI_CHECKPOINT_DIR is this directory then find it.
     """
-    file = checkpoint_dir / FILE_NAME
+    file = Path(checkpoint_dir) / FILE_NAME
     with said_plainly(), Service(url, api_key=api_key) as service:
         if not file.is_file():
             raise BadInput(
@@ -130,7 +129,7 @@ def resume(
             )
         with file.open("rb") as snapshot:
             known = checkpoint_in(snapshot, named=str(file))
-            checkpoint = _place(service, known, checkpoint_path(str(checkpoint_dir)).path)
+            checkpoint = _place(service, known, checkpoint_path(checkpoint_dir).path)
             with _sending(checkpoint, snapshot, quiet=as_json) as progress:
                 answer = service.resume(checkpoint, snapshot, advance=progress.advance)
         pending, refused = _indexed(service, checkpoint, wait=wait, quiet=as_json)

@@ -110,10 +110,10 @@ class SnapshotRefused(LineageError):
 
 
 class SnapshotFailed(LineageError):
-    """The disk will not have a snapshot."""
+    """The disk will not have a snapshot, or will not give it back."""
 
-    def __init__(self, reason: str | None) -> None:
-        super().__init__(f"The snapshot cannot be written: {reason or 'the disk refuses it'}.")
+    def __init__(self, reason: str | None, *, done: str = "written") -> None:
+        super().__init__(f"The snapshot cannot be {done}: {reason or 'the disk refuses it'}.")
         self.retry_after_s = 30.0
 
 

@@ -154,7 +154,10 @@ def test_a_place_that_takes_no_file_is_named(
     [
         '{"top": null, "leaf": "top", "twig": "leaf"}',
         TREE_LINES,
+        f"\ufeff{TREE_LINES}",
+        TREE_LINES + '{"kind": "node_scope", "node_id": "leaf", "text": "two\u2028lines"}\n',
     ],
+    ids=["mapping", "lines", "byte order mark", "line separator in a text"],
 )
 def test_a_foreign_file_takes_its_parents_from_a_tree_file(
     service: InProcessService, api: Api, tmp_path: Path, tree_file: str, *, last_break: bool
@@ -310,6 +313,19 @@ def test_a_foreign_directory_gets_the_id_of_its_path(
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{derived}: restored 2 nodes, 2 entries")
     assert set(shape(api, derived)) == {"top", "leaf"}
+
+
+@EMBEDDED
+def test_a_directory_is_the_one_that_workers_find_however_it_is_spelt(
+    service: InProcessService, tmp_path: Path
+) -> None:
+    pack(tmp_path / FILE_NAME, FOREIGN)
+    spelt = f"{tmp_path.parent}//{tmp_path.name}/"
+
+    assert run("resume", spelt, url=service.base_url).returncode == 0
+
+    with LineageMemory(url=service.base_url, checkpoint=spelt, current_node="top") as worker:
+        assert len(list(worker.get_node_memory())) == 1
 
 
 @EMBEDDED

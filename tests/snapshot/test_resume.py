@@ -72,6 +72,17 @@ def test_without_a_file_the_services_own_snapshot_is_taken(
         assert portrait(fresh, "exp1") == before
 
 
+def test_an_own_snapshot_that_cannot_be_read_is_told(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    (tmp_path / "exp1" / "memory_backup.jsonl.gz").mkdir(parents=True)
+    with Api(start_service(snapshot_dir=tmp_path).base_url) as api:
+        refused = api.resume("exp1")
+
+    assert (refused.status_code, refused.json()["type"]) == (503, "/problems/snapshot-failed")
+    assert "cannot be read" in refused.json()["detail"]
+
+
 @pytest.mark.letta
 def test_what_a_wiped_letta_has_lost_is_indexed_anew(
     start_service: StartService,

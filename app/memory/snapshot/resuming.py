@@ -10,7 +10,7 @@ from app.db import snapshots as rows
 from app.db.transaction import ReadTransaction
 from app.lineage.checkpoint import Checkpoint
 from app.lineage.entry import Collection
-from app.lineage.errors import ArchiveUnavailable
+from app.lineage.errors import ArchiveUnavailable, SnapshotFailed
 from app.memory.reindex import reindex
 from app.memory.services import Services
 from app.memory.snapshot.restoring import OnConflict, Restored, restore
@@ -37,7 +37,8 @@ async def resume(services: Services, checkpoint: str, file: IO[bytes] | None) ->
     """Restore into an empty checkpoint; index anew what Letta has lost; else do nothing.
 
     Without a file, the service's own snapshot of the checkpoint is taken, if there is one. Raises
-    as `restore` does, and ArchiveUnavailable where Letta cannot be looked at.
+    as `restore` does, SnapshotFailed where that one cannot be read, and ArchiveUnavailable where
+    Letta cannot be looked at.
     """
     row, empty = await services.ledger.read(lambda connection: _state(connection, checkpoint))
     if row is None or empty:
@@ -72,6 +73,8 @@ def _own_file(services: Services, checkpoint: str) -> IO[bytes] | None:
         return (folder / checkpoint / FILE_NAME).open("rb")
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise SnapshotFailed(error.strerror, done="read") from error
 
 
 async def _archive_is_empty(services: Services, row: Checkpoint) -> bool:
