@@ -129,8 +129,11 @@ class Note:
     @cached_property
     def statements(self) -> list[str]:
         """What the note says, block by block, wherever in its text; its cross-references apart."""
-        rest = section_text(Sections.read(self.text, PARTS).rest)
-        said = [block.text for text in (rest, self.details) for block in statements(text)]
+        sections = Sections.read(self.text, PARTS)
+        rest = section_text(sections.rest)
+        # Where there are no parts, the rest is what the details are.
+        texts = (rest, self.details) if sections.bodies.keys() & {SUMMARY, DETAILS} else (rest,)
+        said = [block.text for text in texts for block in statements(text)]
         return [text for text in said if not CROSS.fullmatch(fact(text))]
 
     @cached_property

@@ -346,3 +346,14 @@ def test_a_reference_in_a_note_follows_a_merge_whatever_its_list(marker: str) ->
     merged = merge(Layers(CORE, notes)).layers
 
     assert f"{marker} See archival: projects/x\n" in merged.note("learnings/y").text
+
+
+def test_a_merge_takes_a_fact_of_a_note_in_another_form_once() -> None:
+    free = Note.read(
+        Topic.PROJECTS, "b", f"# Loc — {TODAY}\n\nNoor owns the budget.\n", otherwise=TODAY
+    )
+    layers = Layers(CORE, [note_of(Topic.PROJECTS, "a", "- one\n- two", title="Loc"), free])
+
+    (merged,) = merge(layers).layers.notes
+
+    assert merged.text.count("Noor owns the budget.") == 1

@@ -50,9 +50,14 @@ def _merged(layers: Layers, stays: Note, goes: Note) -> Layers | None:
     """Return the layers with one note in the place of the two; None where that cannot be."""
     if not _unknown(goes) <= _unknown(stays):
         return None
-    missing = [text for text in goes.statements if not stays.says(fact(text))]
-    if goes.summary != summary_of(goes.own_details) and not stays.says(goes.summary_fact):
-        missing.append(goes.summary)
+    told = list(goes.statements)
+    if goes.summary != summary_of(goes.own_details):
+        told.append(goes.summary)
+    only_there: dict[str, str] = {}
+    for text in told:
+        if not stays.says(statement := fact(text)):
+            only_there.setdefault(statement, text)
+    missing = list(only_there.values())
     title = () if goes.title.casefold() == stays.title.casefold() else (_tag(goes.title),)
     tags = [tag for tag in (*goes.tags, *title) if tag not in stays.tags]
     survivor = with_facts(stays, missing, tags=tags) if missing or tags else stays
