@@ -62,9 +62,17 @@ class Listener(Protocol):
 
 
 def _give_up(done: "asyncio.Future[Any]") -> None:
-    """Answer for a silent database, which may yet do what was asked."""
+    """Answer for a silent database, which may yet do what was begun."""
     if not done.done():
         done.set_exception(silent_database())
+
+
+def _is_given_up(job: "_Job") -> bool:
+    """Tell whether a job that has not begun was answered: it must not be done behind that answer.
+
+    One whose caller went away is done all the same.
+    """
+    return job.done.done() and not job.done.cancelled()
 
 
 class Writer:
@@ -103,8 +111,8 @@ class Writer:
 
         A database that is silent for `patience_s` counts as away.
 
-        Raises the job's own LineageError, or LedgerUnavailable; both leave nothing behind. A
-        caller that goes away does not undo it.
+        Raises the job's own LineageError, or LedgerUnavailable; both leave nothing behind, but for
+        a job that was under way when the patience ended. A caller that goes away does not undo it.
         """
         done: asyncio.Future[T] = self._loop.create_future()
         self._take(_Solo(work, done))
@@ -166,10 +174,13 @@ class Writer:
         return jobs, True
 
     def _run_groups(self, jobs: Sequence[_Shared]) -> None:
-        for first in range(0, len(jobs), MAX_GROUP):
-            self._run_group(jobs[first : first + MAX_GROUP])
+        waiting = [job for job in jobs if not _is_given_up(job)]
+        for first in range(0, len(waiting), MAX_GROUP):
+            self._run_group(waiting[first : first + MAX_GROUP])
 
     def _run_solo(self, job: _Solo) -> None:
+        if _is_given_up(job):
+            return
         try:
             with ledger_failures(), self._engine.begin() as connection:
                 check_current(connection)

@@ -1,6 +1,7 @@
 """The writer thread on real databases: shared commits, refusals, roll-backs, instants, the log."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -185,3 +186,30 @@ async def test_a_log_that_is_gone_costs_its_records_and_no_write(
 
     assert await stored_texts(ledger) == ["one"]
     assert losses.counts == [1]
+
+
+async def test_what_was_given_up_before_it_began_is_not_done_later(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await plant(ledger)
+    monkeypatch.setattr("app.db.writer.PATIENCE_S", 0.01)
+    began, may_end = threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def take_long(_: Transaction) -> None:
+        began.set()
+        may_end.wait(30)
+
+    long = asyncio.create_task(ledger.write(take_long, patience_s=60))
+    try:
+        assert await asyncio.to_thread(began.wait, 30)
+        with pytest.raises(LedgerUnavailable):
+            await ledger.write(lambda _: done.append("late"), patience_s=0.01)
+        with pytest.raises(LedgerUnavailable):
+            await ledger.append(append_of("late"))
+    finally:
+        may_end.set()
+    await long
+    await ledger.write(lambda _: done.append("after"))
+
+    assert (done, await stored_texts(ledger)) == (["after"], [])
