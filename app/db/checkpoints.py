@@ -15,8 +15,6 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from app.db import letta
 from app.db.instants import now_us
@@ -30,6 +28,7 @@ from app.db.tables import (
     node_tokens,
     nodes,
 )
+from app.db.upsert import upsert
 from app.lineage.checkpoint import Checkpoint, Counts
 from app.lineage.errors import CheckpointConflict, UnknownCheckpoint
 
@@ -178,8 +177,7 @@ def purge(connection: Connection, checkpoint: str) -> None:
 
 def _insert_unless_there(connection: Connection, values: dict[str, Any]) -> bool:
     """Insert the row unless its id or path is taken; tell whether that made one."""
-    insert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
-    statement = insert(checkpoints).values(values).on_conflict_do_nothing()
+    statement = upsert(connection, checkpoints).values(values).on_conflict_do_nothing()
     # Not by rowcount, which psycopg does not tell of an INSERT.
     return connection.execute(statement.returning(checkpoints.c.id)).first() is not None
 

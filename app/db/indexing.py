@@ -26,7 +26,7 @@ from sqlalchemy import (
 from app.db import letta
 from app.db.instants import now_us
 from app.db.rows import to_checkpoint, to_entry
-from app.db.tables import checkpoints, entries
+from app.db.tables import checkpoints, entries, letta_removals
 from app.db.vectors import FLOAT32, Vector, to_bytes
 from app.lineage.checkpoint import Checkpoint, IndexKey, Refusal
 from app.lineage.entry import Entry
@@ -304,7 +304,21 @@ def begin_reindex(connection: Connection, checkpoint: str, *, model: str, dimens
 def _pending(index_epoch: Epoch, at_us: int) -> ColumnElement[bool]:
     due = or_(entries.c.retry_us.is_(None), entries.c.retry_us <= at_us)
     counts = entries.c.superseded_by.is_(None)
-    return and_(entries.c.index_epoch < index_epoch, counts, due, _free(at_us))
+    return and_(
+        entries.c.index_epoch < index_epoch, counts, due, _free(at_us), ~_is_removed(index_epoch)
+    )
+
+
+def _is_removed(index_epoch: Epoch) -> ColumnElement[bool]:
+    """Tell whether a passage is still to be removed of what had the id before a restore.
+
+    What was sent now could be taken for it, and removed.
+    """
+    return exists().where(
+        letta_removals.c.checkpoint_id == entries.c.checkpoint_id,
+        letta_removals.c.entry_id == entries.c.id,
+        letta_removals.c.index_epoch == index_epoch,
+    )
 
 
 def _refused(index_epoch: Epoch, at_us: int) -> ColumnElement[bool]:

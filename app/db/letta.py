@@ -18,17 +18,15 @@ from sqlalchemy import (
     delete,
     exists,
     func,
-    insert,
     literal,
     or_,
     select,
     tuple_,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from app.db.tables import checkpoints, core_blocks, entries, letta_agents, letta_removals
+from app.db.upsert import upsert
 from app.lineage.checkpoint import IndexKey
 from app.lineage.entry import Collection
 from app.lineage.lineage import Scope
@@ -103,8 +101,7 @@ def begin_making(
         "ready": False,
         "core_version": 0,
     }
-    upsert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
-    connection.execute(upsert(letta_agents).values(values).on_conflict_do_nothing())
+    connection.execute(upsert(connection, letta_agents).values(values).on_conflict_do_nothing())
     free = or_(
         letta_agents.c.made_until_us.is_(None),
         letta_agents.c.made_until_us <= now_us,
@@ -242,7 +239,6 @@ def queue_stored(
     """Note passages that came to be while their entries were deleted or superseded."""
     if not stored:
         return
-    upsert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
     rows = [
         {
             "checkpoint_id": index.checkpoint,
@@ -256,7 +252,7 @@ def queue_stored(
         }
         for item in stored
     ]
-    statement = upsert(letta_removals).values(rows)
+    statement = upsert(connection, letta_removals).values(rows)
     # One that waits for a claim to be over need not wait any longer.
     due = {"due_us": statement.excluded["due_us"]}
     key = list(letta_removals.primary_key.columns)
@@ -287,7 +283,10 @@ def _queue(
         # Nothing is there that no archive was made for.
         exists().where(_is(index), letta_agents.c.archive_id.is_not(None)),
     )
-    connection.execute(insert(letta_removals).from_select(list(letta_removals.c.keys()), chosen))
+    columns = list(letta_removals.c.keys())
+    # One that was restored and goes again was not sent meanwhile: its row tells all there is.
+    statement = upsert(connection, letta_removals).from_select(columns, chosen)
+    connection.execute(statement.on_conflict_do_nothing())
 
 
 def due_removals(connection: Connection, *, now_us: int, limit: int) -> list[Removal]:

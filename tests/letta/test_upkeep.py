@@ -31,8 +31,8 @@ def calls(service: InProcessService) -> Iterator[Api]:
 
 
 def on(method: str, part: str, fate: Fate) -> Fault:
-    """Return the fault of requests of a method whose path has a part."""
-    return lambda request: fate if request.method == method and part in request.path else None
+    """Return the fault of requests of a method, "" for any, whose path has a part."""
+    return lambda request: fate if method in request.method and part in request.path else None
 
 
 def lags(api: Api, kind: str, count: int) -> None:
@@ -190,6 +190,30 @@ def test_entries_cleared_while_they_are_on_their_way_to_letta_do_not_stay_there(
         assert passages_of(letta, tree.checkpoint) == Counter()
 
 
+@pytest.mark.parametrize("cleared_again", [False, True], ids=["stay", "go again"])
+def test_cleared_entries_that_a_restore_brings_back_keep_their_passages(
+    way: HttpFaultProxy, start_behind: StartService, letta: RealLetta, *, cleared_again: bool
+) -> None:
+    with calls(start_behind(letta_timeout_s=3.0)) as api:
+        tree = grow_tree(api, unique_checkpoint())
+        entries = tree.write("root", "one", "two")
+        settled(api, tree.checkpoint)
+        snapshot = api.backup(tree.checkpoint).content
+        way.meddle(on("", "/passages", REFUSED))
+        assert api.clear(tree["root"]).is_success
+        answer(api.restore(tree.checkpoint, snapshot))
+        lags(api, "removals", 2)
+        if cleared_again:
+            assert api.clear(tree["root"]).is_success
+
+        way.restore()
+        caught_up(api, "removals")
+        settled(api, tree.checkpoint)
+
+        there = [] if cleared_again else [entry["id"] for entry in entries]
+        assert passages_of(letta, tree.checkpoint) == Counter(there)
+
+
 BLOCK = "/core-memory/blocks/"
 
 
@@ -248,4 +272,30 @@ def test_core_memory_set_while_the_mirror_is_being_written_wins(
 
         way.restore()
         mirrored(letta, tree, "third")
+        caught_up(api, "core_memories")
+
+
+def test_an_agent_that_letta_has_lost_is_named_and_holds_up_no_other_checkpoint(
+    start_behind: StartService, letta: RealLetta
+) -> None:
+    with calls(start_behind()) as api:
+        lost, other = (grow_tree(api, unique_checkpoint()) for _ in range(2))
+        for tree in (lost, other):
+            tree.write("root", "an entry")
+            answer(api.put_core_memory(tree.checkpoint, persona="first"))
+            mirrored(letta, tree, "first")
+        for agent in letta.agents(lost.checkpoint):
+            letta.http.delete(f"/v1/agents/{agent['id']}").raise_for_status()
+
+        answer(api.put_core_memory(lost.checkpoint, persona="second"))
+        wait_until(
+            lambda: lost.checkpoint in (answer(api.readyz())["archive"] or ""),
+            describe=lambda: f"the checkpoint is named: {api.readyz().text}",
+        )
+        assert api.clear(other["root"]).is_success
+        assert api.purge(other.checkpoint).is_success
+
+        lags(api, "removals", 0)
+        lags(api, "purges", 0)
+        answer(api.request("POST", f"/checkpoints/{lost.checkpoint}/reconcile"))
         caught_up(api, "core_memories")

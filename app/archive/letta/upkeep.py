@@ -56,12 +56,18 @@ class Upkeep:
         self._one_at_a_time = asyncio.Lock()
 
     async def step(self) -> bool:
-        """Do some of each kind; tell whether anything was done. ArchiveUnavailable."""
+        """Do some of each kind; tell whether anything was done. ArchiveUnavailable.
+
+        What cannot be done of one kind, or of one checkpoint, holds up no other.
+        """
+        done: list[bool] = []
+
+        async def do(some: Callable[[], Awaitable[bool]]) -> None:
+            done.append(await some())
+
         async with self._one_at_a_time:
-            mirrored = await self._mirror_some()
-            removed = await self._remove_some()
-            purged = await self._purge_some()
-        return mirrored or removed or purged
+            await _each((self._mirror_some, self._remove_some, self._purge_some), do)
+        return any(done)
 
     async def purge(self, checkpoint: str) -> None:
         """Remove the retired pairs of a checkpoint now. ArchiveUnavailable."""
@@ -141,10 +147,13 @@ class Upkeep:
             return
         try:
             version = await self._write_blocks(pair)
-        except BaseException:
+        except BaseException as error:
             await self._ledger.write(
                 lambda tx: rows.end_making(tx.connection, index, replica=self._replica)
             )
+            if isinstance(error, Gone):
+                lost = f"Letta has lost the agent of checkpoint {index.checkpoint}: reconcile it"
+                raise Gone(lost) from error
             raise
         await self._ledger.write(
             lambda tx: rows.mirrored(tx.connection, index, replica=self._replica, version=version)
