@@ -278,6 +278,33 @@ def test_a_purge_leaves_no_agent_archive_block_or_passage(tree: Tree, letta: Rea
     assert {letta.http.get(path).status_code for path in paths} == {httpx.codes.NOT_FOUND}
 
 
+def test_a_purge_finds_an_agent_that_somebody_renamed(tree: Tree, letta: RealLetta) -> None:
+    tree.write("root", "an entry")
+    [agent] = letta.agents(tree.checkpoint)
+    url = f"/v1/agents/{agent['id']}"
+    letta.http.patch(url, json={"name": "renamed"}).raise_for_status()
+
+    assert tree.api.purge(tree.checkpoint).status_code == 204
+
+    assert letta.http.get(url).status_code == 404
+
+
+def test_a_purge_leaves_a_block_that_somebody_attached(tree: Tree, letta: RealLetta) -> None:
+    tree.write("root", "an entry")
+    [agent] = letta.agents(tree.checkpoint)
+    made = letta.http.post("/v1/blocks/", json={"label": "team_rules", "value": "be kind"})
+    block = made.raise_for_status().json()["id"]
+    try:
+        url = f"/v1/agents/{agent['id']}/core-memory/blocks/attach/{block}"
+        letta.http.patch(url).raise_for_status()
+
+        assert tree.api.purge(tree.checkpoint).status_code == 204
+
+        assert letta.http.get(f"/v1/blocks/{block}").is_success
+    finally:
+        letta.http.delete(f"/v1/blocks/{block}")
+
+
 def test_a_purge_of_a_checkpoint_without_entries_is_done_at_once(tree: Tree) -> None:
     assert tree.api.purge(tree.checkpoint).status_code == httpx.codes.NO_CONTENT
 

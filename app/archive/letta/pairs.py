@@ -120,10 +120,15 @@ class Pairs:
             archives.add(pair.archive_id)
         for archive_id in archives:
             await self._letta.delete_archive(archive_id)
-        for agent in await self._agents(index):
-            for block in await self._letta.blocks(agent.id):
-                await self._letta.delete_block(block.id)
-            await self._letta.delete_agent(agent.id)
+        agents = {agent.id for agent in await self._agents(index)}
+        if pair.agent_id is not None and await self._letta.has_agent(pair.agent_id):
+            agents.add(pair.agent_id)  # whatever somebody calls it by now
+        for agent_id in agents:
+            for block in await self._letta.blocks(agent_id):
+                # Another one was attached by somebody, and may be of other agents too.
+                if block.label in EMPTY_BLOCKS:
+                    await self._letta.delete_block(block.id)
+            await self._letta.delete_agent(agent_id)
         self._ready.pop(index, None)
         await self._ledger.write(lambda tx: rows.forget(tx.connection, index))
 
