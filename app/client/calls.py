@@ -71,7 +71,7 @@ class Calls:
     def clear_node_memory(self, node_id: str | None) -> Call[int]:
         """Delete a node's own entries."""
         path = f"{self._node(node_id)}/memory"
-        return Call("DELETE", path, lambda answer: int(answer["removed"]), self.claim)
+        return Call("DELETE", path, _removed, self.claim)
 
     def search_memory(
         self,
@@ -106,7 +106,7 @@ class Calls:
 
     def experiment_context(self) -> Call[dict[str, Any]]:
         """Read the experiment's facts, which no node is needed for."""
-        return Call("GET", f"{self._checkpoint}/context", dict, self._claim_if_any)
+        return Call("GET", f"{self._checkpoint}/context", _facts, self._claim_if_any)
 
     def add_trace_step(self, text: str, metadata: Json | None) -> Call[Entry]:
         """Write a step of the current node to the trace."""
@@ -192,7 +192,7 @@ class Calls:
 def find_checkpoint(known: CheckpointPath) -> Call[str]:
     """Ask for the id of a path, which makes the checkpoint where it is new."""
     body = {"path": known.path}
-    return Call("POST", "/checkpoints", lambda answer: str(answer["id"]), body=body)
+    return Call("POST", "/checkpoints", _id, body=body)
 
 
 def _entry(text: str, metadata: Json | None) -> Json:
@@ -206,6 +206,24 @@ def _spelt(value: Any) -> str:
 
 def _started(answer: Json) -> tuple[WorkingContext, str | None]:
     return WorkingContext.read(answer), answer["next_cursor"]
+
+
+def _facts(answer: Any) -> dict[str, Any]:
+    return _as(dict, answer)
+
+
+def _removed(answer: Json) -> int:
+    return _as(int, answer["removed"])
+
+
+def _id(answer: Json) -> str:
+    return _as(str, answer["id"])
+
+
+def _as(kind: type[T], value: Any) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
 
 
 def _fresh_key() -> str:

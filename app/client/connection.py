@@ -1,6 +1,7 @@
 """How the service is spoken to: attempts, waits, and what can go wrong."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing
 from typing import IO, Any, TypeAlias
 
 import httpx
@@ -32,6 +33,8 @@ PASSING = {408, 429, 502, 503, 504}
 # Who has no such path, or another place for it, is somebody else.
 LEADS_ELSEWHERE = {404, 405}
 PROBLEM = "application/problem+json"
+# What reading JSON raises: it is none, or it is nested more deeply than anything of the service's.
+NOT_JSON = (ValueError, RecursionError)
 
 
 class Unreachable(Exception):
@@ -93,7 +96,7 @@ class Connection:
         response = self._request(method, path, **request)
         try:
             answer = response.json()
-        except ValueError as error:
+        except NOT_JSON as error:
             raise self._not_the_service() from error
         if not isinstance(answer, dict) or not answer.keys() >= set(members):
             raise self._not_the_service()
@@ -105,7 +108,10 @@ class Connection:
         response = _attempts(_passes)(self._request, "GET", path, headers=headers)
         if not _is(accept, response):
             raise self._not_the_service()
-        return response.content.decode()
+        try:
+            return response.content.decode()
+        except UnicodeDecodeError as error:
+            raise self._not_the_service() from error
 
     def download(
         self,
@@ -127,7 +133,7 @@ class Connection:
                 file.write(chunk)
                 size += len(chunk)
                 advance(len(chunk))
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise self._unreachable(error, "broke off") from error
         finally:
             response.close()
@@ -155,8 +161,9 @@ class Connection:
         try:
             response = self._http.send(request, stream=True)
             if not response.is_success:
-                response.read()
-        except httpx.TransportError as error:
+                with closing(response):
+                    response.read()
+        except httpx.RequestError as error:
             raise self._unreachable(error, "does not answer") from error
         if not response.is_success:
             raise self._refusal(response)
@@ -171,7 +178,7 @@ class Connection:
             request["headers"] = JSON | request.get("headers", {})
         try:
             response = self._http.request(method, path, **request)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise self._unreachable(error, "does not answer") from error
         if not response.is_success:
             raise self._refusal(response)
@@ -190,7 +197,10 @@ class Connection:
     def _not_the_service(self) -> NotTheService:
         return NotTheService(f"{self.address} is not letta-lineage.")
 
-    def _unreachable(self, error: httpx.TransportError, what: str) -> Unreachable:
+    def _unreachable(self, error: httpx.RequestError, what: str) -> Unreachable:
+        """Return what to raise: something answered where it is no matter of the transport."""
+        if not isinstance(error, httpx.TransportError):
+            return self._not_the_service()
         return Unreachable(f"{self._http.base_url} {what} ({type(error).__name__}).")
 
 
@@ -241,7 +251,7 @@ def _document(response: httpx.Response) -> Mapping[str, Any]:
     """Return the JSON object that was answered, an empty one where it was something else."""
     try:
         document = response.json()
-    except ValueError:
+    except NOT_JSON:
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -159,12 +159,17 @@ class Layers:
         cursor: str | None = None
         while True:
             page = self._get(path, **params, limit=PAGE, cursor=cursor)
-            items += self._read(lambda answer: list(map(read, answer["items"])), page)
-            if (cursor := page.get("next_cursor")) is None:
+            more, cursor = self._read(lambda answer: _page(read, answer), page)
+            items += more
+            if cursor is None:
                 return items
 
     def _read(self, read: Callable[[Answer], T], answer: Answer) -> T:
         return read_as(read, answer, address=self._connection.address)
+
+
+def _page(read: Callable[[Answer], T], answer: Answer) -> tuple[list[T], str | None]:
+    return list(map(read, answer["items"])), answer["next_cursor"]
 
 
 def _given(**values: Any) -> Answer:

@@ -8,6 +8,13 @@ from app.client.connection import Answer, NotTheService
 T = TypeVar("T")
 
 
+def about(named: str, answer: Answer, *, address: str) -> Answer:
+    """Return an answer about what has this id; NotTheService for one about something else."""
+    if answer["id"] != named:
+        raise NotTheService(f"{address} is not letta-lineage.")
+    return answer
+
+
 def read_as(read: Callable[[Answer], T], answer: Answer, *, address: str) -> T:
     """Return what an answer says; NotTheService where it does not say it."""
     try:

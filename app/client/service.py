@@ -13,6 +13,7 @@ from app.client.connection import (
 )
 from app.client.layers import Layers
 from app.client.movements import Movements
+from app.client.reading import about, read_as
 from app.client.spelling import path_of
 
 # Of a checkpoint with its counts, what its callers read.
@@ -42,6 +43,10 @@ class Service:
     ) -> None:
         self._connection.close()
 
+    @property
+    def _address(self) -> str:
+        return self._connection.address
+
     def layers(self, checkpoint: str) -> Layers:
         """Return the layers of memory of a checkpoint."""
         return Layers(self._connection, checkpoint)
@@ -65,7 +70,8 @@ class Service:
     ) -> Answer:
         """Return the checkpoint of this id, or of this path, made if it was not there."""
         body = {"id": checkpoint, "path": path, "name": name}
-        return self._connection.send("POST", "/checkpoints", json=body, members={"id"})
+        made = self._connection.send("POST", "/checkpoints", json=body, members={"id"})
+        return made if checkpoint is None else about(checkpoint, made, address=self._address)
 
     def list_checkpoints(self, *, limit: int) -> Answer:
         """Return the first page of checkpoints."""
@@ -95,7 +101,10 @@ class Service:
     ) -> Answer:
         """Return the node, made if it was not there."""
         body = {"name": name, "parent": parent, "eval_summary": eval_summary}
-        return self._connection.send("POST", path_of("checkpoints", checkpoint, "nodes"), json=body)
+        made = self._connection.send(
+            "POST", path_of("checkpoints", checkpoint, "nodes"), json=body, members={"id"}
+        )
+        return about(f"{checkpoint}.{name}", made, address=self._address)
 
     def write_batch(self, node: str, entries: Sequence[Answer], *, key: str) -> list[Answer]:
         """Store entries as the node's executor, once for each key; return them as accepted."""
@@ -106,8 +115,11 @@ class Service:
             headers={"X-Current-Node": node, "Idempotency-Key": key},
             members={"items"},
         )
-        items: list[Answer] = answer["items"]
-        return items
+        return read_as(
+            lambda said: [item for item, _ in zip(said["items"], entries, strict=True)],
+            answer,
+            address=self._address,
+        )
 
     def search(
         self, node: str, query: str | None = None, *, limit: int = 5, include_self: bool = False

@@ -1,5 +1,6 @@
 """How calls travel: attempts, waits and a deadline, for the sync and the async client alike."""
 
+import asyncio
 import os
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from tenacity import (
 
 from app.backoff import Backoff
 from app.client.calls import Call
-from app.client.connection import NotTheService, Unreachable
+from app.client.connection import NOT_JSON, NotTheService, Unreachable
 from app.client.environment import Address
 from app.client.errors import Problem, problem_of
 
@@ -48,10 +49,13 @@ class Patience:
             "reraise": True,
         }
 
-    def left(self, began: float) -> httpx.Timeout:
-        """Return the timeout of an attempt of a call that began then: it ends by the deadline."""
-        left = self.deadline_s - (time.monotonic() - began)
-        return httpx.Timeout(max(0.001, min(self.timeout_s, left)))
+    def left_s(self, began: float) -> float:
+        """Return the seconds until the deadline of a call that began then, 0 where it is past."""
+        return max(0.0, self.deadline_s - (time.monotonic() - began))
+
+    def timeout(self, began: float) -> httpx.Timeout:
+        """Return how long an attempt of a call that began then waits for each next byte."""
+        return httpx.Timeout(max(0.001, min(self.timeout_s, self.left_s(began))))
 
 
 @dataclass(slots=True)
@@ -73,11 +77,30 @@ class Transport:
             client.close()
 
     def _send_once(self, call: Call[T], to: Address, began: float) -> T:
-        with connected(to):
-            response = self._client().request(
-                **request(call, to), timeout=self.patience.left(began)
-            )
+        timeout = self.patience.timeout(began)
+        with (
+            connected(to),
+            self._client().stream(**request(call, to), timeout=timeout) as answered,
+        ):
+            response = self._read(answered, began)
         return result(call, response, to)
+
+    def _read(self, answered: httpx.Response, began: float) -> httpx.Response:
+        """Return what is answered with its body; ReadTimeout where that goes on past the deadline.
+
+        A timeout alone would begin anew with each byte.
+        """
+        parts = []
+        for part in answered.iter_raw():
+            if not self.patience.left_s(began):
+                raise httpx.ReadTimeout("the deadline is over", request=answered.request)
+            parts.append(part)
+        return httpx.Response(
+            answered.status_code,
+            headers=answered.headers,
+            content=b"".join(parts),
+            extensions=answered.extensions,
+        )
 
     def _client(self) -> httpx.Client:
         # A fork shares its parent's sockets, and answers would go to either: it gets its own.
@@ -106,9 +129,10 @@ class AsyncTransport:
 
     async def _send_once(self, call: Call[T], to: Address, began: float) -> T:
         with connected(to):
-            response = await self._client.request(
-                **request(call, to), timeout=self.patience.left(began)
-            )
+            async with asyncio.timeout(self.patience.left_s(began)):
+                response = await self._client.request(
+                    **request(call, to), timeout=self.patience.timeout(began)
+                )
         return result(call, response, to)
 
 
@@ -149,19 +173,24 @@ def result(call: Call[T], response: httpx.Response, to: Address) -> T:
         if response.is_success:
             return call.read(response.json())
         problem = problem_of(response)
-    except (ValueError, KeyError, TypeError) as error:
-        raise NotTheService(
-            f"What answers at {to.url} is not the service ({response.status_code}, {error!r})."
-        ) from error
+    except (*NOT_JSON, KeyError, TypeError) as error:
+        raise not_the_service(to, f"{response.status_code}, {error!r}") from error
     raise problem
+
+
+def not_the_service(to: Address, why: str) -> NotTheService:
+    """Return the error that says what is wrong with an answer."""
+    return NotTheService(f"What answers at {to.url} is not the service ({why}).")
 
 
 @contextmanager
 def connected(to: Address) -> Iterator[None]:
-    """Say which service does not answer: Unreachable."""
+    """Say which service does not answer, Unreachable, or not readably: NotTheService."""
     try:
         yield
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise NotTheService(f"{to.url} is not a URL ({error}).") from error
-    except httpx.TransportError as error:
+    except (httpx.TransportError, TimeoutError) as error:
         raise Unreachable(f"{to.url} does not answer ({type(error).__name__}).") from error
+    except httpx.RequestError as error:
+        raise not_the_service(to, repr(error)) from error

@@ -48,8 +48,13 @@ class Page:
     status: int
     kind: str
     body: str
+    encoding: str = "identity"
 
 
+MADE = (
+    '{"id": "exp1", "parent": null, "lineage": [], "eval_summary": null, "sealed": false, '
+    '"items": [], "next_cursor": 7}'
+)
 NOT_OURS = {
     "a page": Page(200, HTML, "<html>Please log in.</html>"),
     "an object": Page(200, JSON, '{"hello": "world"}'),
@@ -57,6 +62,12 @@ NOT_OURS = {
     "no page": Page(404, HTML, "<html>Not found.</html>"),
     "another service": Page(404, JSON, '{"detail": "Not Found"}'),
     "a way elsewhere": Page(302, HTML, ""),
+    "no gzip, whatever it says": Page(200, JSON, "{}", encoding="gzip"),
+    "a failure that is no gzip": Page(500, JSON, "{}", encoding="gzip"),
+    "a list without a bottom": Page(200, JSON, "[" * 100_000),
+    "an empty object": Page(200, JSON, "{}"),
+    "something made": Page(200, JSON, '{"id": "exp1", "items": []}'),
+    "a node of somebody else": Page(200, JSON, MADE),
 }
 
 
@@ -72,6 +83,7 @@ class Elsewhere:
                 page = elsewhere.page
                 self.send_response(page.status)
                 self.send_header("Content-Type", page.kind)
+                self.send_header("Content-Encoding", page.encoding)
                 self.send_header("Content-Length", str(len(page.body)))
                 self.end_headers()
                 self.wfile.write(page.body.encode())
