@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from app.cli.output import BadInput
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Give a file beside the path, which is synced and takes its place when the block is done.
 
-    A link stays one, and what it names is replaced. A device or a pipe is written to directly.
+    A link stays one, and what it names is replaced, with the rights that it had. A device or a pipe is written to directly.
     """
     target = path.resolve()
     if target.is_dir():
@@ -28,6 +29,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with beside.open("xb") as file:
+            if target.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -137,6 +137,19 @@ def test_a_backup_follows_a_link_and_leaves_it_one(
 
 
 @EMBEDDED
+def test_a_backup_gives_nobody_a_right_that_the_old_file_did_not(
+    service: InProcessService, tree: Tree, tmp_path: Path
+) -> None:
+    old = tmp_path / "old.gz"
+    old.touch(mode=0o600)
+
+    done = run("backup", tree.checkpoint, "-o", "old.gz", url=service.base_url, cwd=tmp_path)
+
+    assert (done.returncode, old.stat().st_mode & 0o777) == (0, 0o600)
+    assert gzip.decompress(old.read_bytes())
+
+
+@EMBEDDED
 @pytest.mark.parametrize("output", [".", "missing/file.gz"])
 def test_a_place_that_takes_no_file_is_named(
     service: InProcessService, tree: Tree, tmp_path: Path, output: str
