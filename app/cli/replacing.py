@@ -15,8 +15,8 @@ from app.cli.output import BadInput
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Give a file beside the path, which is synced and takes its place when the block is done.
 
-    A link stays one, and what it names is replaced; the rights of what was there stay. A device or a
-    pipe is written to directly.
+    A link stays one, and what it names is replaced; the rights of what was there stay. A device or
+    a pipe is written to directly.
     """
     target = path.resolve()
     if target.is_dir():
